@@ -65,6 +65,7 @@ def test_a_host_salt_with_one_giant_host_has_a_hot_region_that_is_named_with_the
     assert advice["url"].heat < 1.2
 
 
+@pytest.mark.slow
 def test_without_a_giant_the_host_salt_is_better_than_the_url_salt():
     advice = advise(crawl(20_000), ["url", "host"])
 
@@ -248,6 +249,7 @@ def test_a_cell_that_is_named_is_told_by_its_name():
     )
 
 
+@pytest.mark.slow
 def test_far_more_keys_than_are_held_are_measured_in_bounded_memory_with_the_error_told():
     count = examples(by_day=60_000, by_night=200_000)
 

@@ -85,6 +85,7 @@ def test_a_crawl_host_after_host_is_not_said_to_be_cured_by_more_hosts():
     assert "would not be with many" not in told
 
 
+@pytest.mark.slow
 def test_a_default_that_is_the_best_is_told_so_and_one_that_is_not_compared_is_not_mentioned():
     urls = [f"https://s{n % 900}.example/{n}" for n in range(4_000)]
 

@@ -314,6 +314,7 @@ def test_other_values_of_a_url_can_be_asked_for():
     assert "'scheme' is not a field of the key; it has host, rest" in asked["host"].questions[2].reason
 
 
+@pytest.mark.slow
 def test_a_range_of_a_value_that_a_web_key_does_not_have_is_no_range():
     urls = [f"https://h{n % 50}.example/a/{n}" for n in range(500)]
 

@@ -37,6 +37,7 @@ def ranges(key, name="mine"):
     return [cost.ranges for cost in advise(URLS, [url_design(name, key)])[name].questions[:5]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "costs"),
     [  # point, host, subtree, directory, latest

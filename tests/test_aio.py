@@ -116,6 +116,7 @@ async def filled(table: aio.WebTable, count: int) -> None:
             await writer.put(page(f"{number:04}"))
 
 
+@pytest.mark.slow
 def test_pages_go_in_and_come_out(url):
     async def main():
         async with aio.open(url, create=True) as table:
@@ -223,6 +224,7 @@ async def main() -> None:
 """
 
 
+@pytest.mark.slow
 def test_a_type_checker_knows_arguments_and_results(tmp_path):
     (tmp_path / "typed.py").write_text(TYPED)
 

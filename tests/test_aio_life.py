@@ -258,6 +258,7 @@ def open_files(path: Path) -> int:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="descriptors are looked up in /proc")
 def test_calls_and_scans_that_were_cancelled_keep_no_connection(tmp_path):
     path = tmp_path / "crawl.db"

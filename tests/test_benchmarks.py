@@ -39,6 +39,7 @@ def nothing_to_measure_with(monkeypatch: pytest.MonkeyPatch, tmp_path):
     logging.disable(logging.NOTSET)  # the benchmarks are for a process of their own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["embedded_ingest", "embedded_scan", "writer_time", "index_time"])
 def test_a_benchmark_of_the_embedded_store_needs_nothing_else(name: str, tmp_path, capsys):
     page = tmp_path / "benchmarks.md"
@@ -95,6 +96,7 @@ def test_a_made_up_crawl_knows_how_often_its_pages_are_linked():
     assert not links
 
 
+@pytest.mark.slow
 def test_what_a_relay_has_seen_is_asked_again():
     asked = []
 
@@ -170,6 +172,7 @@ def test_every_row_of_the_main_table_is_one_figure_of_its_benchmark(tmp_path, ca
     assert main_table.read(results).keys() == {main_table.key(row) for row in embedded}
 
 
+@pytest.mark.slow
 def test_a_benchmark_that_fails_keeps_its_older_figures_and_the_others_are_measured(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("benchmarks.setting._with_hbase", lambda made, *_: replace(made, missing={"hbase": "none"}))
     monkeypatch.setattr("benchmarks.embedded_scan.run", lambda _: 1 / 0)
@@ -263,6 +266,7 @@ def results_file(tmp_path, last: scale.Size):
     return file
 
 
+@pytest.mark.slow
 def test_larger_crawls_are_predicted_from_what_was_measured(tmp_path, capsys):
     file = results_file(tmp_path, measured_size(1_000_000))
 
@@ -274,6 +278,7 @@ def test_larger_crawls_are_predicted_from_what_was_measured(tmp_path, capsys):
     assert "errors: 3 calls" in printed
 
 
+@pytest.mark.slow
 def test_a_size_that_came_out_otherwise_is_told(tmp_path, capsys):
     file = results_file(tmp_path, measured_size(1_000_000, page_bytes=1_400))
 
@@ -282,6 +287,7 @@ def test_a_size_that_came_out_otherwise_is_told(tmp_path, capsys):
     assert "measured (-50%)" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_what_goes_through_a_slow_link_comes_whole_and_late():
     class Echo(socketserver.BaseRequestHandler):
         def handle(self):

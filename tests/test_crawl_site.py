@@ -28,6 +28,7 @@ def client(site):
         yield client
 
 
+@pytest.mark.slow
 def test_every_page_of_an_archive_is_found_by_its_own_url(crawls):
     answers = answers_of(crawls[:1])
 
@@ -76,6 +77,7 @@ def test_a_busy_server_says_when_to_come_again_and_answers_then(site, client):
     assert found[0].headers["retry-after"] == "1"
 
 
+@pytest.mark.slow
 def test_a_slow_answer_keeps_no_other_from_coming(site, client):
     slow = site.add("http://example.com/slow", Answer(body=b"late", seconds=0.5))
 

@@ -81,6 +81,7 @@ def test_a_host_that_cannot_tell_its_rules_is_left_alone(run, site):
     assert set(stored) == {url for url in allowed(site) if "//a." in url}
 
 
+@pytest.mark.slow
 def test_it_asks_a_host_for_one_page_at_a_time_and_others_meanwhile(run, site, monkeypatch):
     for url in site.pages:
         site.answers[url] = page_of(1, *(f"/{number}" for number in range(1, 4)), seconds=0.15)
@@ -100,6 +101,7 @@ def test_it_asks_a_host_for_one_page_at_a_time_and_others_meanwhile(run, site, m
     assert second[1] < first[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [429, 503])
 def test_it_waits_as_long_as_it_is_asked_to(run, site, status):
     url = site.add("http://a.example.com/1", page_of(1, busy=1, busy_status=status))

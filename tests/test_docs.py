@@ -87,6 +87,7 @@ def test_a_test_that_is_shown_passes(code, pytester, request, monkeypatch):
     assert result.ret == 0
 
 
+@pytest.mark.slow
 def test_the_snippets_satisfy_the_type_checker(tmp_path):
     for name, code in SNIPPETS.items():
         (tmp_path / f"{name}.py").write_text(f"# mypy: allow-untyped-defs\n{code}")
@@ -221,6 +222,7 @@ def makers_of_docs(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("makers_of_docs")
 def test_the_pictures_of_the_row_keys_are_what_the_advisor_draws():
     from make_rowkey_pictures import FOLDER, pictures
@@ -245,6 +247,7 @@ def test_the_gallery_shows_every_picture_that_is_drawn_for_it_and_each_is_small(
     assert max(files.values()) < 100_000, "a picture is too large for a page of the docs"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("makers_of_docs", "few_sample_pages")
 def test_the_pictures_of_the_gallery_can_be_drawn_again(tmp_path, monkeypatch):
     import make_gallery
@@ -268,6 +271,7 @@ def test_the_page_of_the_explorer_shows_every_picture_that_is_taken_for_it_and_e
     assert max(files.values()) < 150_000, "a picture is too large for a page of the docs"
 
 
+@pytest.mark.slow
 def test_the_tables_of_the_page_on_large_tables_are_of_what_was_measured():
     from benchmarks import scale_page
 
@@ -286,6 +290,7 @@ def test_the_table_of_the_benchmarks_is_of_what_was_measured():
     )
 
 
+@pytest.mark.slow
 def test_the_picture_of_large_tables_can_be_drawn_again(tmp_path):
     from benchmarks import scale_page
 

@@ -66,6 +66,7 @@ def arguments(command):
     return told.stdout.split("\0")[1:-1]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("manual_clock")
 @pytest.mark.parametrize("name", SHOWN)
 def test_the_commands_that_a_page_shows_run(folder, tmp_path, monkeypatch, name):

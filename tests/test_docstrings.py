@@ -77,6 +77,7 @@ def test_docstrings_tell_of_every_parameter():
     assert untold == {}
 
 
+@pytest.mark.slow
 def test_docstrings_tell_the_unit_of_every_amount():
     amounts = [
         (name, parameter.name, said)
@@ -110,6 +111,7 @@ def raised(function):
     return {one.id for one in names if isinstance(one, ast.Name)} & ERRORS.keys()
 
 
+@pytest.mark.slow
 def test_docstrings_tell_the_errors_that_a_function_raises_itself():
     callers = functions(MODULES, also=["__init__", "__post_init__"])
     throwing = [(name, error, said) for name, one, said in callers for error in raised(one)]

@@ -46,6 +46,7 @@ def out_and_in(table, folder, form, **options):
     return stored(new_table(), read_export(folder))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS)
 @settings(max_examples=examples(by_day=12, by_night=100), suppress_health_check=list(HealthCheck))
 @given(CAPTURES, st.sampled_from([1, 10**9]))
@@ -57,6 +58,7 @@ def test_whatever_was_crawled_comes_back_as_it_was(tmp_path_factory, form, captu
     assert content(again) == content(table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS)
 def test_the_sample_web_comes_back_as_it_was(small_web, tmp_path, form):
     with webtable.open(small_web.store) as table:
@@ -68,6 +70,7 @@ def test_the_sample_web_comes_back_as_it_was(small_web, tmp_path, form):
     assert manifest.captures > manifest.pages == sum(file.pages for file in manifest.files)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "make"),
     [
@@ -152,6 +155,7 @@ def ended_after(count, error):
     return told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
 def test_what_was_ended_goes_on_behind_the_last_atomic_file(tmp_path, form, error):
@@ -460,6 +464,7 @@ def test_many_short_texts_in_a_manifest_take_no_memory(whole, members):
     assert peak < 20 * 2**20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", some(FORMATS, 2))
 def test_memory_does_not_grow_with_the_bodies_that_are_written_and_compared(tmp_path, form):
     body = bytes(range(256)) * 4096

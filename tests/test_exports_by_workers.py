@@ -14,6 +14,8 @@ from webtable.errors import InvalidArgument
 from webtable.formats import read_export, verify_export, write_export
 from webtable.store import NewCell, Put
 
+pytestmark = pytest.mark.slow
+
 START = datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)
 FORMATS = ["warc", "parquet", "jsonl"]
 HOSTS = 9

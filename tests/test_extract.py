@@ -230,6 +230,7 @@ def test_a_page_without_a_good_url_still_gives_its_absolute_links(url):
     assert urls("<a href=https://example.org/>x</a><a href=y>y</a>", url) == ["https://example.org/"]
 
 
+@pytest.mark.slow
 def test_ten_thousand_links_take_no_more_than_their_share_of_time():
     html = "".join(f"<p><a href=/{n}>{n}</a>" for n in range(10_000))
 
@@ -403,6 +404,7 @@ def test_the_headings_of_main_content_are_those_in_it_without_their_permalinks()
         assert content.headings == ("Salted keys", "How many")
 
 
+@pytest.mark.slow
 def test_the_main_text_of_nested_elements_takes_bounded_time_and_is_all_text_then():
     nested = b"<div>" * 9_800 + b"salt"
     limits = ReadLimits(seconds=1)
@@ -420,6 +422,7 @@ def test_the_main_text_of_a_page_without_main_content_is_all_of_it():
     assert Page(url=URL, body=b"%PDF-1.7", content_type="application/pdf").main_text is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", some(list(HARD_TO_PARSE), 3))
 def test_a_page_that_is_hard_to_parse_is_given_up(name):
     limits = ReadLimits(seconds=0.2, memory=128 << 20)

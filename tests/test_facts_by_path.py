@@ -215,6 +215,7 @@ def proxy():
         yield site.proxy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_a_response_gives_the_same_facts_by_every_way_and_so_does_a_304_after_it(way, proxy):
     with new_table() as table:

@@ -365,6 +365,7 @@ def test_nothing_outside_is_touched_whatever_is_in_a_folder(made, tmp_path, name
     assert everything_in(tmp_path / "outside") == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONSUMERS)
 def test_a_folder_that_the_user_reaches_by_links_of_his_own_is_used(made, tmp_path, name):
     real = tmp_path / "real" / "deep"

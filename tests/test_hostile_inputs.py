@@ -46,6 +46,7 @@ def run_piece():
         yield run
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the memory of a process is read from /proc")
 @pytest.mark.parametrize("name", [*some(list(FILES), 2), *some(list(PARQUET), 2)])
 def test_a_file_below_1_mb_takes_no_more_than_500_mb_and_20_seconds(name, tmp_path, run_piece):
@@ -138,6 +139,7 @@ def test_a_file_of_empty_members_is_damaged():
     assert read(gzip.compress(GOOD) + EMPTY_MEMBER * 20, members=20)[1].pages == 1
 
 
+@pytest.mark.slow
 def test_a_file_that_becomes_many_times_its_size_is_read_no_further():
     data = zstandard.compress(GOOD + page(bytes(300_000_000)))
 

@@ -100,6 +100,7 @@ def test_arguments_that_cannot_be_are_refused_before_anything_is_read(table, tmp
 
 @pytest.mark.parametrize("workers", [1, 3])
 class TestTheReport:
+    @pytest.mark.slow
     def test_says_what_became_of_the_records(self, table, tmp_path, workers):
         files = [
             written(tmp_path / "one.jsonl", range(700), "no json"),
@@ -180,6 +181,7 @@ def test_a_journal_of_a_table_that_was_made_anew_counts_for_nothing(tmp_path):
             assert table.ingest(file, resume=tmp_path / "journal").stored == 30
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_loses_nothing(table, tmp_path):
     files = [written(tmp_path / f"{part}.jsonl", range(part * 800, part * 800 + 800)) for part in range(3)]
     killed: list[int] = []
@@ -231,6 +233,7 @@ def test_what_on_progress_raises_ends_it_and_what_was_read_is_stored(table, tmp_
         writer.put(Page(url="https://example.com/", body=b"x"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("kind", [StoreFull, StoreUnavailable])
 def test_a_store_that_is_gone_is_raised_with_the_report(table, tmp_path, workers, kind):
@@ -255,6 +258,7 @@ def test_a_store_that_is_gone_is_raised_with_the_report(table, tmp_path, workers
     assert workers_of() == []
 
 
+@pytest.mark.slow
 def test_a_script_needs_no_guard_to_use_workers(tmp_path):
     written(tmp_path / "one.jsonl", range(20))
     (tmp_path / "script.py").write_text(

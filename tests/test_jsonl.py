@@ -52,6 +52,7 @@ def read(data: bytes, **options):
     return list(read_pages(io.BytesIO(data), report=report, **options)), report
 
 
+@pytest.mark.slow
 @given(st.lists(pages, max_size=4))
 def test_pages_come_back_as_they_were_written(written):
     out = io.BytesIO()

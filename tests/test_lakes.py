@@ -244,6 +244,7 @@ def test_files_are_not_larger_than_they_may_be(table, folder, partition_by):
     assert read_by_duckdb(folder, "url").num_rows == 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hosts", [200, pytest.param(10_000, marks=[pytest.mark.nightly, pytest.mark.timeout(1_200)])])
 def test_many_hosts_need_a_few_open_files(table, folder, hosts):
     put(table, *(page(f"https://{number}.example.com/") for number in range(hosts)))
@@ -315,6 +316,7 @@ with webtable.open(sys.argv[1]) as table:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moves", [-1, 0, 1, 3, 4])
 @pytest.mark.parametrize("is_first", [True, False])
 def test_after_a_kill_readers_have_the_export_before_or_after_it(folder, tmp_path, moves, is_first):

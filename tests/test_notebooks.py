@@ -39,6 +39,7 @@ def test_there_are_three():
     assert [path.stem for path in BOOKS] == ["choosing_a_row_key", "site_audit", "what_changed"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", some(BOOKS[::-1], 3), ids=lambda path: path.stem)
 def test_it_runs_on_the_sample_web_from_a_clean_kernel(path, tmp_path):
     notebook = executed(path, tmp_path)

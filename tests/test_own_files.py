@@ -114,6 +114,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_sample_pages")
 @pytest.mark.parametrize("umask", [0o022], indirect=True)
 def test_what_commands_write_for_others_follows_the_umask_alone(tmp_path, umask, sample_pages, make_warc, monkeypatch):

@@ -17,6 +17,8 @@ import webtable
 from webtable import Page, parallel
 from webtable.errors import InvalidArgument, WebTableError
 
+pytestmark = pytest.mark.slow
+
 PAGES = 60
 DOCS = Path(__file__).parents[1] / "docs"
 

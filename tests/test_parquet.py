@@ -245,6 +245,7 @@ def test_where_there_is_no_second_process_files_are_read_in_the_first(tmp_path, 
     assert len(list(read_pages(parquet(tmp_path, url=["https://example.com/"] * 1_000)))) == 1_000
 
 
+@pytest.mark.slow
 def test_rows_whose_values_are_repeated_are_read_a_few_at_once(tmp_path):
     body = b"x" * 5_000_000
     bodies = pa.chunked_array([pa.array([body], pa.binary())] * 60)
@@ -257,6 +258,7 @@ def test_rows_whose_values_are_repeated_are_read_a_few_at_once(tmp_path):
     assert {page.body for page in pages} == {body}
 
 
+@pytest.mark.slow
 def test_a_larger_limit_reads_a_larger_body(tmp_path):
     path = parquet(tmp_path, url=["https://example.com/", "https://example.com/b"], body=["x" * 50_000_000, "y"])
     report = ReadReport()

@@ -87,6 +87,7 @@ def test_threads_get_each_their_own_answer(process):
     assert len(answers) == 4
 
 
+@pytest.mark.slow
 def test_a_forked_child_has_a_process_of_its_own(process):
     mine = call(process, "str(__import__('os').getpid()).encode()")
     child = os.fork()

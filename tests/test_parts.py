@@ -107,6 +107,7 @@ def test_a_cut_file_is_parted_up_to_there_and_the_last_part_says_what_it_is(tmp_
     assert found == [f"https://example.com/{number}" for number in range(len(found))]
 
 
+@pytest.mark.slow
 def test_parts_beside_a_damaged_member_are_read_as_the_atomic_file_is(tmp_path):
     members = [gzip.compress(record(number)) for number in range(RECORDS)]
     begins = [sum(map(len, members[:number])) for number in range(RECORDS)]

@@ -320,6 +320,7 @@ def test_nothing_imports_matplotlib_before_a_picture_is_asked_for(run_piece, tmp
     assert exit_code == 0, wrote
 
 
+@pytest.mark.slow
 def test_a_figure_is_held_by_pyplot_only_where_it_is_in_use(run_piece, tmp_path):
     plot = f"{OPEN} figure = table.stats('a.example').plot().figure; table.close();"
 

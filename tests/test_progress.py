@@ -72,6 +72,7 @@ def test_in_a_terminal_a_bar_shows_how_many_there_are_and_goes_away(terminal):
     assert "pages" not in shown[shown.rindex("\x1b[2K") :]
 
 
+@pytest.mark.slow
 def test_a_bar_that_is_just_given_is_drawn_as_it_is_told_and_goes_with_the_question(terminal):
     written = terminal()
 
@@ -135,6 +136,7 @@ def test_a_question_that_fails_takes_the_bar_away(notebook):
     assert notebook[-1]._repr_html_() == "stats: 7 pages"
 
 
+@pytest.mark.slow
 def test_questions_take_a_bar_as_it_is(notebook):
     with webtable.open("memory:progress", create=True) as table:
         table.put(webtable.Page(url="https://a.example/", body=b"x", fetched_at=_now()))

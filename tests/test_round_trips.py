@@ -97,6 +97,7 @@ def answered(source):
     return {kind: answers(source, *asked_of(kind), CONTENT_AT) for kind in KINDS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("form", "order"), IN_ORDER)
 def test_a_page_of_every_kind_answers_as_before(answered, imported, form, order):
     again = imported(form, order)
@@ -119,6 +120,7 @@ def copied(source):
         yield target
 
 
+@pytest.mark.slow
 def test_a_copy_of_a_page_of_every_kind_answers_as_its_source(source, copied):
     for kind in KINDS:
         assert answers(copied, *asked_of(kind)) == answers(source, *asked_of(kind)), kind
@@ -143,6 +145,7 @@ def test_other_programs_read_a_record_for_each_capture_and_find_no_wrong_digest(
     ]
 
 
+@pytest.mark.slow
 def test_several_workers_make_the_same_table_of_archives(source, answered, tmp_path):
     write_warc(source, tmp_path / "out", webtable.ALL, file_bytes=10_000)
     command = [sys.executable, "-m", "webtable.cli", "-s", str(tmp_path / "again.db"), "ingest", str(tmp_path / "out")]
@@ -232,6 +235,7 @@ CAPTURES = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(
     max_examples=examples(by_day=25, by_night=60),
     derandomize=True,

@@ -220,6 +220,7 @@ def pages_in(directory):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(by_day=50, by_night=100))
 @given(st.lists(urls, max_size=60), salts, hosts, paths)
 def test_ranges_hold_exactly_the_pages_that_a_sorted_list_of_urls_has(crawl, salt, host, path):

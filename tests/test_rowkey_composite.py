@@ -782,6 +782,7 @@ def test_a_declaration_can_be_read_back(name):
     assert again.names == key.names
 
 
+@pytest.mark.slow
 def test_declarations_are_the_same_in_every_process():
     code = """
 from test_rowkey_composite import DECLARED

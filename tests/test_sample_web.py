@@ -50,6 +50,7 @@ def test_what_is_there_already_stays(sample):
     assert {path.name: path.read_bytes() for path in sample.iterdir()} == before
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_sample_pages")
 def test_a_store_that_was_cut_short_is_made_anew(tmp_path):
     (tmp_path / "webtable.db.part").write_bytes(b"half of it")
@@ -60,6 +61,7 @@ def test_a_store_that_was_cut_short_is_made_anew(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {*CRAWLS, made.store.name}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_sample_pages")
 def test_the_same_date_makes_the_same_bytes(tmp_path):
     first, again = (make_sample(tmp_path / name, until=UNTIL) for name in ("first", "again"))

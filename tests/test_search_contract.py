@@ -545,6 +545,7 @@ def queries(draw):
     )
 
 
+@pytest.mark.slow
 def test_queries_find_what_the_formula_finds_in_its_order(place):
     index = place.open()
 
@@ -612,6 +613,7 @@ def writer_of(place, written: int) -> int:
         os._exit(1)
 
 
+@pytest.mark.slow
 def test_an_index_whose_writers_were_killed_equals_one_built_at_once(place, tmp_path_factory):
     first = place.open()
     first.create("settings")
@@ -711,6 +713,7 @@ def test_what_killed_writers_have_left_is_removed_by_the_next_one(directory):
     assert rows(index, word("salt")) == {b"a"}
 
 
+@pytest.mark.slow
 def test_readers_search_while_indexes_are_replaced(directory):
     index = directory.open()
     index.create("one")

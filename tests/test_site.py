@@ -181,6 +181,7 @@ def in_a_shell(command, folder, variables):
     return run.returncode, run.stdout, run.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", some(list(CONSOLE), 2))
 def test_the_commands_of_a_page_print_what_it_shows(tmp_path, name):
     run_all([block for block in CONSOLE[name] if "$HBASE" not in block], tmp_path)

@@ -62,6 +62,7 @@ def test_a_backup_can_be_read_by_its_owner_alone(store, tmp_path):
     assert (tmp_path / "b.db").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 def test_a_backup_beside_a_writer_is_of_one_moment_and_comes_to_its_end(store, tmp_path, monkeypatch):
     monkeypatch.setattr(upkeep, "PAGES_AT_ONCE", 8)
     written, asked = [], threading.Event()

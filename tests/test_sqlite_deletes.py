@@ -140,6 +140,7 @@ def test_processes_that_write_little_sweep_for_their_part(path, clock):
     assert markers(path) == 0
 
 
+@pytest.mark.slow
 def test_a_sweep_looks_at_a_slice_and_not_at_all_behind_it(store):
     fill(store, 6 * SLICE, column=b"hour:a", timestamp=system_clock.milliseconds())
     steps = []

@@ -120,6 +120,7 @@ def run(code, *arguments):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_children_read_and_write_while_threads_of_the_parent_do(store, path):
     count = examples(by_day=15, by_night=50)
 

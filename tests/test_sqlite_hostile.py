@@ -122,6 +122,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["value", "qualifier", "row"])
 def test_a_cell_over_the_limit_of_the_url_takes_no_memory(file, column):
     with closing(sqlite3.connect(file)) as connection:

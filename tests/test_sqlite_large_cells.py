@@ -36,6 +36,7 @@ def test_a_cell_may_have_as_many_bytes_as_sqlite_takes(file):
         assert store.capabilities.max_cell == limit > MAX_CELL
 
 
+@pytest.mark.slow
 def test_a_large_cell_is_read_replaced_and_deleted_as_any_other(file):
     value = os.urandom(LARGE)
     with open_store(file)[0] as store:

@@ -103,6 +103,7 @@ def test_a_kill_at_any_page_write_of_a_checkpoint_loses_nothing(path, tmp_path, 
                 assert found.write("t", [put(b"after")]) == [None]
 
 
+@pytest.mark.slow
 def test_a_process_killed_in_a_checkpoint_leaves_a_store(path):
     code = """
         store = SQLiteStore(sys.argv[1])
@@ -392,6 +393,7 @@ def test_a_definition_of_a_table_that_is_no_text_is_damage(path):
         SQLiteStore(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", some(range(4), 2))
 def test_only_errors_of_ours_come_out_of_a_damaged_file(path, seed, tmp_path):
     with SQLiteStore(path, create=True) as store:

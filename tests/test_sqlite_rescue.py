@@ -133,6 +133,7 @@ def test_what_cannot_be_rescued_says_why_and_leaves_no_file(path):
     assert [one.name for one in path.parent.iterdir()] == ["crawl.db"]
 
 
+@pytest.mark.slow
 def test_the_advice_for_a_damaged_store_works(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with webtable.open("crawl.db", create=True, compression="none") as table, table.writer() as writer:

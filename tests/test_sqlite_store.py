@@ -474,6 +474,7 @@ def test_expired_cells_go_away_as_others_are_written(store, path):
     assert stored_cells(path, "hour") == 5000
 
 
+@pytest.mark.slow
 def test_a_sweep_goes_on_where_the_last_process_left_it(store, path):
     now = time.time_ns() // 1_000_000
     store.write("t", [put(b"%05d" % i, column=b"hour:a", timestamp=now) for i in range(5000)])

@@ -380,6 +380,7 @@ def test_another_connection_of_the_process_is_told_as_such_or_not_at_all(store, 
     assert "by another process" in str(unknown)
 
 
+@pytest.mark.slow
 def test_the_wait_for_threads_and_for_processes_is_one(path):
     with SQLiteStore(path, create=True, timeout=3.0) as store:
         store.create_table(TableSchema("t", FAMILIES))
@@ -415,6 +416,7 @@ def test_a_call_ends_with_the_deadline_of_its_caller(store, path):
     assert waited < 5
 
 
+@pytest.mark.slow
 def test_opening_and_reading_end_with_the_deadline_too(path):
     with SQLiteStore(path, create=True, timeout=0.3) as store:
         store.create_table(TableSchema("t", FAMILIES))

@@ -342,6 +342,7 @@ def test_a_limit_counts_only_rows_that_come(store, table, space):
     assert names_of(space, rows) == [b"150", b"180"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("keys_only", [False, True])
 def test_a_long_scan_gives_each_row_once_and_in_order(store, table, space, reverse, keys_only):

@@ -39,6 +39,7 @@ def test_the_url_in_the_environment_is_used_as_it_is(project, no_hbase, monkeypa
     result.assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_without_an_engine_the_test_is_skipped_with_the_reason(project, no_hbase):
     result = project.runpytest("-rs")
 
@@ -46,6 +47,7 @@ def test_without_an_engine_the_test_is_skipped_with_the_reason(project, no_hbase
     result.stdout.fnmatch_lines(["*no HBase: set WEBTABLE_HBASE_URL or start Docker*"])
 
 
+@pytest.mark.slow
 def test_where_hbase_is_required_the_skip_is_a_failure(project, no_hbase, monkeypatch):
     monkeypatch.setenv("WEBTABLE_REQUIRE_HBASE", "1")
 
@@ -62,6 +64,7 @@ def test_without_testcontainers_the_reason_names_the_extra(no_hbase, monkeypatch
         pass
 
 
+@pytest.mark.slow
 def test_a_program_without_pytest_gets_a_typed_error(no_hbase):
     with pytest.raises(NoHBase, match="start Docker"), hbase_server():
         pass
@@ -127,6 +130,7 @@ def test_fixtures_of_a_user_go_before_those_of_the_same_name(pytester):
     result.assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_a_module_of_the_plugin_may_be_imported_before_pytest_loads_it(pytester):
     pytester.makeconftest("import webtable.testing.fixtures\n\npytest_plugins = ['webtable.testing']")
     pytester.makepyfile("def test_it(sample_pages):\n    assert sample_pages\n")

@@ -49,6 +49,7 @@ def check_line(line, record):
     assert (record.rec_type == "revisit") == (fields["mime"] == "warc/revisit")
 
 
+@pytest.mark.slow
 def test_each_line_of_the_index_leads_to_its_record_and_they_are_sorted_as_bytes(sample, tmp_path):
     archived = write_warc(sample, tmp_path / "out", webtable.ALL, file_bytes=20_000, with_index=True)
 
@@ -114,6 +115,7 @@ def test_a_wacz_file_has_stored_entries_with_their_digests(sample, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_each_line_of_a_wacz_index_leads_to_its_record_in_the_zip(sample, tmp_path):
     archived = write_wacz(sample, tmp_path / "a.wacz", webtable.ALL)
 
@@ -142,6 +144,7 @@ def test_the_pages_of_a_wacz_file_are_those_that_a_reader_would_open(tmp_path):
     assert [(line["url"], line["ts"], line["title"]) for line in lines] == [(URL, "2026-03-01T10:20:30Z", "A page")]
 
 
+@pytest.mark.slow
 def test_a_wacz_file_takes_the_place_of_another_when_it_is_whole(sample, tmp_path):
     file = tmp_path / "a.wacz"
     file.write_bytes(b"the one before")

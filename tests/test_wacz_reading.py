@@ -99,6 +99,7 @@ def test_a_collection_of_wacz_files_is_read(tmp_path):
     assert urls(file) == numbered(1, 2)
 
 
+@pytest.mark.slow
 def test_what_was_written_is_read(small_web, tmp_path):
     with webtable.open(small_web.store) as table:
         archived = write_wacz(table, tmp_path / "a.wacz", webtable.ALL, file_bytes=20_000)

@@ -172,6 +172,7 @@ def test_of_an_encoding_that_breaks_off_what_was_decoded_is_kept_and_marked(name
     assert (len(pages[-1].body) > 0 or name == "zstd", report.damaged_count) == (True, 0)
 
 
+@pytest.mark.slow
 def test_a_chunked_body_cut_anywhere_keeps_the_data_of_its_chunks():
     encoded = chunked(HTML)
     sizes = range(5, len(encoded) - 4)
@@ -548,6 +549,7 @@ def test_a_large_record_that_is_left_out_is_not_held_in_memory():
     assert peak < 16 << 20
 
 
+@pytest.mark.slow
 def test_random_damage_ends_in_pages_reports_or_a_format_error():
     chance = random.Random(1)
     sound = [record(response(body, f"Content-Encoding: {name}")) for name, body in ENCODED.items()]

@@ -175,6 +175,7 @@ def crawled(captures):
     return b"".join(records)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(by_day=20, by_night=50), suppress_health_check=list(HealthCheck))
 @given(CAPTURES, st.sampled_from([1, 10**9]))
 def test_whatever_was_crawled_comes_back_as_it_was(tmp_path_factory, captures, file_bytes):
@@ -187,6 +188,7 @@ def test_whatever_was_crawled_comes_back_as_it_was(tmp_path_factory, captures, f
     checked_by_warcio(folder)
 
 
+@pytest.mark.slow
 def test_the_sample_web_comes_back_as_it_was(small_web, tmp_path):
     with (
         webtable.open(small_web.store) as table,
@@ -397,6 +399,7 @@ def test_a_damaged_version_is_left_out_and_told(tmp_path):
     assert archived.examples[0].url == f"{URL}/1"
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_bodies_that_are_written(tmp_path):
     body = bytes(range(256)) * 4096
     with webtable.open(tmp_path / "large.db", create=True, compression="none", ttl=None, versions=20) as table:

@@ -17,7 +17,7 @@ import webtable
 from webtable.formats import read_pages
 
 # warcio leaves its temporary files to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+pytestmark = [pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"), pytest.mark.slow]
 
 X, Y, Z = "https://example.com/x", "https://example.com/y", "https://example.com/z"
 A, B = b"<title>A</title><p>" + b"a" * 2_000, b"<title>B</title><p>" + b"b" * 2_000

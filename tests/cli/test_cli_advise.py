@@ -123,6 +123,7 @@ def test_a_named_pipe_is_a_list(run: Run) -> None:
     assert (result.code, keys_of(result)) == (0, len(URLS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store", [None, "other.db"])
 def test_without_files_a_sample_of_the_table_is_measured_in_the_order_of_its_captures(
     run: Run, store: str | None, monkeypatch: pytest.MonkeyPatch
@@ -178,6 +179,7 @@ def test_damaged_records_are_told_and_left_out(run: Run) -> None:
     assert result.err.startswith("1 damaged record; the first: pages.jsonl, line 1: ")
 
 
+@pytest.mark.slow
 def test_many_urls_are_read_in_little_memory() -> None:
     count = examples(by_day=100_000, by_night=200_000)
     draw = random.Random(1)

@@ -74,6 +74,7 @@ def test_a_dry_run_asks_nothing_and_changes_nothing(run: Run, command: list[str]
     assert _state() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("yes", ["--yes", "-y"])
 def test_with_yes_it_asks_nothing(run: Run, command: list[str], yes: str):
     before = _state()

@@ -25,6 +25,8 @@ from webtable.rowkey import CompositeKey, UInt
 from webtable.store import Mutation
 from webtable.store.sqlite import SQLiteStore
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
 COUNT = 1_000
 

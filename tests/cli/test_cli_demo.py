@@ -48,6 +48,7 @@ def test_a_second_run_asks_what_is_there(made, run):
     assert again.out == made.out
 
 
+@pytest.mark.slow
 def test_it_can_be_made_without_questions(run, tmp_path):
     done = run("demo", str(tmp_path / "other"), "--no-ask", "--until", "2026-03-01")
 

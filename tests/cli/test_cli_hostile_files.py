@@ -21,6 +21,8 @@ from parquet_bombs import PARQUET
 from webtable.formats import write_export
 from webtable.formats.exports import read_manifest
 
+pytestmark = pytest.mark.slow
+
 RUN = """
 import json, os, sys
 from webtable.cli import app

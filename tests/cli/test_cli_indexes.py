@@ -142,6 +142,7 @@ def test_a_store_cannot_have_a_module_imported(stranger: str, command: list[str]
     assert not Path("imported").exists()
 
 
+@pytest.mark.slow
 def test_a_store_that_names_a_module_is_read_without_it(stranger: str) -> None:
     assert len(in_a_process("pages", "example.com").lines) == 3
     assert ["language", "ready", stranger] in in_a_process("index", "list").cells
@@ -174,6 +175,7 @@ def test_all_names_each_index_that_it_could_not_compare(stranger: str) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_an_index_of_the_current_directory_is_imported_where_the_command_names_it(stranger: str) -> None:
     rebuilt = in_a_process("--index", stranger, "index", "rebuild", "language")
 

@@ -104,6 +104,7 @@ def test_copy_names_each_page_over_the_limit_and_copies_the_others(run: Run, cra
     assert stored(target) == [URLS["b"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["jsonl", "warc"])
 def test_import_names_each_page_over_the_limit_and_stores_the_others(run: Run, crawl: str, target: str, form: str):
     run("-s", crawl, "export", "out", "all", "--format", form)
@@ -118,6 +119,7 @@ def test_import_names_each_page_over_the_limit_and_stores_the_others(run: Run, c
     assert stored(target) == [URLS["b"]]
 
 
+@pytest.mark.slow
 def test_import_takes_a_limit_for_the_export_of_a_stranger(run: Run, crawl: str):
     run("-s", crawl, "export", "out", "all", "--format", "warc")
 

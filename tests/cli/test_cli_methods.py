@@ -58,6 +58,7 @@ def test_a_method_that_is_none_is_refused(run: Run):
     assert (done.code, "--methods" in done.err, Path("webtable.db").exists()) == (2, True, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("methods", [[], ["--methods", "all"]])
 def test_workers_find_the_same_methods_where_parts_would_tear_exchanges(
     run: Run, monkeypatch: pytest.MonkeyPatch, methods: list[str]
@@ -78,6 +79,7 @@ def test_workers_find_the_same_methods_where_parts_would_tear_exchanges(
     assert counts(two.out) == counts(one.out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("methods", [[], ["--methods", "all"]])
 def test_a_run_that_is_resumed_between_a_response_and_its_request_stores_the_same(
     run: Run, monkeypatch: pytest.MonkeyPatch, methods: list[str]

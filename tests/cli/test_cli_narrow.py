@@ -6,6 +6,7 @@ import io
 import re
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -80,6 +81,7 @@ def test_the_columns_of_a_long_table_begin_at_the_same_place_in_all_its_chunks()
     assert len({line.index("2026-11-24 10:20") for line in lines}) == 1
 
 
+@pytest.mark.slow
 @given(st.lists(st.text("ab/é日", max_size=90), min_size=1, max_size=8), st.integers(60, 100))
 def test_no_line_is_wider_than_the_terminal_and_every_url_is_whole(paths, width):
     records = pages(*(f"https://a.example/{path}" for path in paths))

@@ -105,6 +105,7 @@ def run(*arguments: str, cwd: Path, environment: dict[str, str]) -> subprocess.C
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120)
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_was_read_and_says_how_much(
     ingesting: subprocess.Popen[bytes], tmp_path: Path, warc: Path, environment: dict[str, str]
 ) -> None:
@@ -143,6 +144,7 @@ def test_a_signal_that_ends_processes_keeps_what_was_read_and_says_how_much(
     assert f"interrupted by {number.name} after record {said:,} of {warc}: what was read is stored" in err.decode()
 
 
+@pytest.mark.slow
 def test_an_ingest_that_is_to_survive_a_hangup_does(warc: Path, tmp_path: Path, environment: dict[str, str]) -> None:
     command = ["nohup", *WEBTABLE, "-s", "crawl.db", "ingest", "--batch", "50", str(warc)]
     with subprocess.Popen(
@@ -163,6 +165,7 @@ def test_ctrl_c_that_arrives_twice_at_once_is_one(ingesting: subprocess.Popen[by
     assert out.decode().startswith(f"{count(tmp_path / 'crawl.db'):,} pages stored")
 
 
+@pytest.mark.slow
 def test_a_killed_ingest_run_again_leaves_what_one_clean_run_leaves(
     ingesting: subprocess.Popen[bytes], tmp_path: Path, warc: Path, environment: dict[str, str]
 ) -> None:
@@ -274,6 +277,7 @@ def in_terminal(*arguments: str, cwd: Path, environment: dict[str, str]) -> tupl
     return process.returncode, shown.decode()
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_a_progress_bar_with_rates_and_then_tables(
     tmp_path: Path, environment: dict[str, str], few: Path
 ) -> None:
@@ -289,6 +293,7 @@ def test_a_terminal_shows_a_progress_bar_with_rates_and_then_tables(
     assert "\t" not in shown
 
 
+@pytest.mark.slow
 def test_a_pipe_shows_no_progress_and_no_colours(tmp_path: Path, environment: dict[str, str], few: Path) -> None:
     ingested = run("ingest", str(few), cwd=tmp_path, environment=environment)
     listed = run("pages", "h1.example.com", "--limit", "3", "--format", "table", cwd=tmp_path, environment=environment)
@@ -297,6 +302,7 @@ def test_a_pipe_shows_no_progress_and_no_colours(tmp_path: Path, environment: di
     assert "\x1b" not in ingested.stdout + listed.stdout
 
 
+@pytest.mark.slow
 def test_the_bar_of_several_workers_is_one_with_what_all_have_stored(
     tmp_path: Path, environment: dict[str, str], few: Path
 ) -> None:

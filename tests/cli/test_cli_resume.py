@@ -105,6 +105,7 @@ def test_two_runs_do_not_share_a_journal(run: Run):
     assert "another ingest uses this journal" in done.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGTERM])
 def test_what_was_killed_goes_on_with_the_last_batch_and_misses_nothing(run: Run, kind):
     del run  # it has made the folder

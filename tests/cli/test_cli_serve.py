@@ -60,6 +60,7 @@ def ended(process: subprocess.Popen[str], number: signal.Signals) -> tuple[str, 
     return process.communicate(timeout=most_seconds())
 
 
+@pytest.mark.slow
 def test_it_answers_who_has_opened_the_printed_address(store):
     with serving("-s", store, "serve", "--port", 0) as (process, client):
         found = client.get("/q/pages", params={"site": "example.com"})
@@ -69,6 +70,7 @@ def test_it_answers_who_has_opened_the_printed_address(store):
         assert ended(process, signal.SIGINT) == ("", "webtable: interrupted\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)])
 def test_it_ends_on_a_signal_though_a_response_is_open(store, number, code):
     with serving("-s", store, "serve", "--port", 0) as (process, client):
@@ -80,6 +82,7 @@ def test_it_ends_on_a_signal_though_a_response_is_open(store, number, code):
     assert (process.returncode, out, err) == (code, "", "webtable: interrupted\n")
 
 
+@pytest.mark.slow
 def test_a_token_in_a_file_is_the_one_that_is_asked_for(store, tmp_path):
     file = tmp_path / "token"
     file.touch(0o600)
@@ -144,6 +147,7 @@ def test_a_store_that_is_missing_is_not_made(run):
     assert not Path("webtable.db").exists()
 
 
+@pytest.mark.slow
 def test_after_the_demo_it_shows_the_demo():
     Path("webtable-demo").mkdir()
     webtable.open("webtable-demo/webtable.db", create=True).close()

@@ -46,6 +46,7 @@ def test_what_is_suggested_is_for_the_same_store_and_runs(run: Run):
     assert run(*shlex.split(site)).code == 0
 
 
+@pytest.mark.slow
 def test_commands_in_an_error_are_for_the_store_that_failed(run: Run):
     target = run("copy", "webtable.db", "hbase://localhost:1/crawl", "--wait", "1s")
     source, backup = run("copy", "none.db", "x.db"), run("backup", "verify", "none.db")

@@ -25,7 +25,10 @@ from webtable.store import open_store
 COMMAND = [sys.executable, "-m", "webtable.cli"]
 INGEST = ["ingest", "--workers", "2", "--batch", "20"]
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to find the workers")
+pytestmark = [
+    pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to find the workers"),
+    pytest.mark.slow,
+]
 
 
 @contextmanager

@@ -58,6 +58,7 @@ def test_pages_that_are_refused_for_what_they_are_hold_nothing_up(table):
     assert storing.lost is None
 
 
+@pytest.mark.slow
 def test_nothing_counts_as_stored_behind_the_moment_when_the_store_is_gone(table):
     told: list[PageBatch] = []
     written = 0
@@ -81,6 +82,7 @@ def test_nothing_counts_as_stored_behind_the_moment_when_the_store_is_gone(table
     assert (rest.stored, list(rest.failed.counts)) == (0, ["StoreUnavailable"])
 
 
+@pytest.mark.slow
 def test_a_store_that_comes_back_is_waited_for_and_both_are_reported(table, manual_clock):
     told: list[PageBatch] = []
     waits: list[str | None] = []

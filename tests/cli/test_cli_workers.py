@@ -73,6 +73,7 @@ def as_of_each_capture(table: WebTable, moments: list[datetime]) -> dict[str, li
 
 
 class TestTheTable:
+    @pytest.mark.slow
     def test_is_the_same_as_with_one_worker(self, run: Run, tmp_path: Path):
         files = crawl(tmp_path)
 
@@ -84,6 +85,7 @@ class TestTheTable:
         assert many.out.split("; ")[1:] == one.out.split("; ")[1:]
         assert pages_of("many.db") == pages_of("one.db")
 
+    @pytest.mark.slow
     def test_is_the_same_where_files_have_captures_of_the_same_urls(self, run: Run):
         drawn = random.Random(4)
         urls = [f"https://example.com/{number}" for number in range(60)]
@@ -105,6 +107,7 @@ class TestTheTable:
             }
             assert all(many.indexes.verify(name, settle=0).is_empty for name in many.indexes.states())
 
+    @pytest.mark.slow
     def test_has_the_content_that_revisits_repeat_wherever_that_was_read(self, run: Run):
         same = "WARC-Refers-To-Target-URI: https://example.com/{}\r\n"
         originals = [record(f"https://example.com/{number}", f"<title>{number}</title>", 1) for number in range(300)]
@@ -120,6 +123,7 @@ class TestTheTable:
         assert titles[0] == titles[1]
         assert len(titles[0]) == 300
 
+    @pytest.mark.slow
     def test_has_all_pages_of_one_large_file(self, run: Run):
         noise = random.Random(1)
         records = [

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
     from playwright.sync_api import Page as Tab
 
+pytestmark = pytest.mark.slow
+
 HOME = "https://example.com/"
 PAGES = {
     "the table": "/",

@@ -242,6 +242,7 @@ def test_an_answer_that_fails_half_way_is_not_taken_for_all_of_it(table, client)
         client.get("/cdx", params={"url": "example.com/*", "filter": "!~url:https://example.com/(a|aa)+$"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", [{}, {"filter": "=status:500"}])
 def test_a_client_that_goes_away_ends_the_reading(table, client, monkeypatch, asked):
     with table.writer() as writer:
@@ -284,6 +285,7 @@ def test_a_page_of_300_versions_has_300_lines(client_of_many):
     assert len(lines(client_of_many, url="example.com/docs/*", matchType="prefix", collapse="timestamp:4")) == 1
 
 
+@pytest.mark.slow
 def test_cdx_toolkit_reads_all_of_a_site_page_by_page(sample, sample_client, monkeypatch):
     monkeypatch.setattr(server, "BLOCK", 50)
     for setting in cdx_toolkit.myrequests.retry_info.values():

@@ -157,6 +157,7 @@ def test_what_an_address_says_is_shown_as_text_too(client, path, said):
         assert_is_of_templates(response)
 
 
+@pytest.mark.slow
 def test_the_differences_of_hostile_versions_are_text(client):
     response = answered(client, "/page/diff", {"url": URLS[0]})
 

@@ -56,6 +56,7 @@ def test_a_store_that_goes_away_is_reported_in_the_page_and_the_server_goes_on(s
         assert 'class="problem"' not in client.get("/q/pages?site=all").text
 
 
+@pytest.mark.slow
 def test_an_answer_goes_on_by_its_token_until_its_end(sample_client):
     whole = sample_client.get("/q/pages.json", params={"site": "example.com"}).json()["results"]
     query, found = {"site": "example.com", "limit": "7"}, []

@@ -19,6 +19,7 @@ def parameters(described, path):
     return {one["name"]: one for one in described["paths"][path]["get"]["parameters"]}
 
 
+@pytest.mark.slow
 def test_it_is_valid(described):
     OpenAPIV31SpecValidator(described).validate()
 
@@ -37,6 +38,7 @@ def test_it_has_every_parameter_of_a_question(described, name):
     ]
 
 
+@pytest.mark.slow
 def test_what_it_describes_is_answered(described, sample_client):
     examples = {name: text for listing in LISTINGS.values() for name, text in listing.example.items()}
     examples |= {"ending": "jsonl", "time": "2026", "form": "json"}

@@ -129,6 +129,7 @@ def test_the_source_of_a_binary_body_is_offered_as_a_file_with_a_fixed_name(craw
     assert saved.headers["content-disposition"] == 'attachment; filename="page.bin"'
 
 
+@pytest.mark.slow
 def test_a_long_source_ends_where_the_page_says_so(table, client):
     with table.writer() as writer:
         writer.put(Page(url=HOME, body=b"<p>" + b"x" * 5_000_000))

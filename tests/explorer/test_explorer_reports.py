@@ -29,6 +29,7 @@ def test_an_audit_shows_the_findings_of_each_section_with_links_to_all_of_them(s
     assert "by=title" in shown
 
 
+@pytest.mark.slow
 def test_the_links_to_all_findings_lead_to_pages_with_as_many_rows(sample, sample_client):
     shown = sample_client.get("/audit", params={"site": "example.com"}).text
     links = [one.replace("&amp;", "&") for one in re.findall(r'class="more" href="([^"]+)"', shown)]

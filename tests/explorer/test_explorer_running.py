@@ -44,6 +44,7 @@ def test_a_notebook_shows_a_link_to_it(sample):
     assert running._repr_html_().startswith(f'<a href="{running.url}" target="_blank" rel="noopener noreferrer">')
 
 
+@pytest.mark.slow
 def test_two_of_them_have_ports_of_their_own(sample):
     one, other = explore(sample), explore(sample)
 
@@ -54,6 +55,7 @@ def test_two_of_them_have_ports_of_their_own(sample):
     other.stop()
 
 
+@pytest.mark.slow
 def test_a_program_ends_though_it_is_running():
     program = "import webtable, webtable.explorer as e; e.explore(webtable.open('memory:running', create=True))"
 

@@ -61,6 +61,7 @@ def test_its_pages_have_filters_an_order_columns_and_a_place_in_the_url(sample, 
     assert 'id="directories"' not in shown
 
 
+@pytest.mark.slow
 def test_it_begins_before_the_store_answers(sample, begins_without_the_store):
     assert begins_without_the_store(sample, "/site/example.com/")
     assert begins_without_the_store(sample, "/site/")
@@ -77,6 +78,7 @@ def test_as_json_it_has_directories_and_where_asked_counts(sample, sample_client
     assert sum(int(one["pages"]) for one in whole["pages_by_directory"]) <= whole["total"]["pages"]
 
 
+@pytest.mark.slow
 def test_ten_thousand_directories_are_shown_a_hundred_at_a_time(serving):
     with webtable.open("memory:wide", create=True) as table:
         put(table, *(f"{number:05}/{name}.html" for number in range(10_000) for name in "a"))

@@ -82,6 +82,7 @@ def verified(path, missing: int) -> tuple[bool, int]:
     return bool(found.missing), max(0, (found.missing or 0) - missing)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("manual_clock")
 def test_a_file_with_flipped_bytes_gives_no_wrong_page_and_what_it_lacks_is_reported_or_noticed(whole, tmp_path):
     chance, found, path = random.Random(13), list[Found](), tmp_path / "damaged.db"

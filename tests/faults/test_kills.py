@@ -34,6 +34,7 @@ def url(request, tmp_path):
     return found
 
 
+@pytest.mark.slow
 def test_what_a_killed_writer_has_acknowledged_stays(url, tmp_path):
     ledger = tmp_path / "ledger"
     Ledger(ledger)

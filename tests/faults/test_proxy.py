@@ -91,6 +91,7 @@ def test_a_refused_connection_is_reset_and_a_mute_one_says_nothing(proxy):
     assert answered(proxy, timeout=0.3) == (b"", "silence")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["stall", "delay", "trickle"])
 def test_a_slow_connection_gives_everything_later(proxy, kind):
     proxy.next(Fault(kind, at=10, seconds=0.3))

@@ -41,6 +41,7 @@ def url(request, tmp_path):
     return f"{server}/ring_{os.getpid()}_{time.monotonic_ns()}?{options}"
 
 
+@pytest.mark.slow
 def test_a_ring_has_no_gap_behind_writers_that_were_killed(url):
     found = ring.survives(url, PAGES, kills=KILLS)
 
@@ -88,6 +89,7 @@ def content(table):
     table.put(Page(url=VICTIM, body=b"another", fetched_at=later, status=page.status, outlinks=page.outlinks))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("manual_clock")
 @pytest.mark.parametrize("url", ["sqlite", pytest.param("hbase", marks=pytest.mark.hbase)], indirect=True)
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ MOST_SEEDS = 300
 """Within so many seeds a bug must be found."""
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(7_200)
 def test_nothing_is_lost_or_wrong_under_simulated_faults():
     began, injected, told, errors, answers = time.monotonic(), Counter(), Counter(), Counter(), 0
@@ -62,6 +63,7 @@ def test_nothing_is_lost_or_wrong_under_simulated_faults():
     assert told["acknowledged"]
 
 
+@pytest.mark.slow
 def test_a_seed_reproduces_a_run_in_any_process():
     # Lines that begin with many blanks list mutations, which a set of ours may give in another order.
     def told(hash_seed: str) -> str:

@@ -196,6 +196,7 @@ def older_copy(folder):
     return folder / "older.db"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("foreign", [other_store, last_log_of_another_store, older_copy])
 def test_a_log_of_another_file_gives_no_page_that_was_never_put(whole, tmp_path, foreign):
     path = copied(whole, tmp_path / "crawl.db")

@@ -22,7 +22,7 @@ from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store import NewCell, Put
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.slow]
 SECONDS = float(os.environ.get("WEBTABLE_FAULT_SECONDS", examples(1, 75)))
 """How long others write."""
 TIMEOUT = 3

@@ -40,6 +40,7 @@ def killed(path, ledger, hurt):
     return said == b"killed\n" and writer.returncode == -signal.SIGKILL
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120 + 10 * KILLS)
 @pytest.mark.parametrize("where", ["commit", "checkpoint"])
 def test_what_a_writer_that_is_killed_in_a_write_of_sqlite_has_acknowledged_stays(tmp_path, where):

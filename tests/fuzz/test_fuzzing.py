@@ -41,11 +41,13 @@ def check_some(name: str, inputs: int = MADE) -> None:
     options(given(TARGETS[name].inputs())(TARGETS[name].check))()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
 def test_inputs_of_the_right_structure_keep_the_promise(name):
     check_some(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "broken", "by"),
     [
@@ -70,6 +72,7 @@ def test_what_breaks_is_found(monkeypatch, name, broken, by):
     tokens._tokens.cache_clear()
 
 
+@pytest.mark.slow
 def test_atheris_runs_as_many_inputs_as_it_is_told():
     pytest.importorskip("atheris", reason="there is no atheris for this machine")
 

@@ -284,6 +284,7 @@ class Told:
         return "\n".join([*self.parts, captured.out, captured.err, *logged])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("manual_clock")
 def test_a_secret_is_in_nothing_that_is_shown_logged_or_raised(pair, monkeypatch, tmp_path, caplog, capfd):
     caplog.set_level(logging.DEBUG)

@@ -172,6 +172,7 @@ def test_a_name_that_is_not_resolved_in_time_says_so(monkeypatch):
 # --- scans -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_one_row_of_a_scan_of_many_empty_ranges_has_one_deadline(servers, manual_clock):
     gateways = Gateways(servers, 0)
     slow = gateways.handler.scannerOpenWithScan
@@ -204,6 +205,7 @@ def shut_at_the_fourth_piece(gateways: Gateways) -> None:
     gateways.handler.wrong = [list, list, list, shut]
 
 
+@pytest.mark.slow
 def test_a_piece_that_was_read_ahead_in_vain_is_asked_for_again_when_it_is_wanted(gateways):
     # The piece is asked for again on a new connection, within the same time: a busy machine needs more than a second.
     with gateways.store(timeout=4.0) as store:

@@ -37,6 +37,7 @@ def test_something_else_that_listens_there_is_named(servers):
     assert "9090" in check.fix
 
 
+@pytest.mark.slow
 def test_a_gateway_that_never_answers_costs_no_more_than_the_time(servers):
     silent = threading.Event()
     servers.append(Server(lambda client: silent.wait(30)))
@@ -50,6 +51,7 @@ def test_a_gateway_that_never_answers_costs_no_more_than_the_time(servers):
     assert diagnosis.failed
 
 
+@pytest.mark.slow
 def test_a_gateway_without_threads_left_is_a_warning(servers):
     free = threading.Semaphore(3)
     gateway = thrift_server(thrift1.Hbase, FakeThrift1())
@@ -73,6 +75,7 @@ def test_a_gateway_without_threads_left_is_a_warning(servers):
     assert "maxWorkerThreads" in check.fix
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("manual_clock")
 def test_an_old_gateway_is_a_warning(servers):
     port = serving(servers)

@@ -235,6 +235,7 @@ def test_a_gateway_of_another_kind_before_them_is_named_when_the_store_is_opened
         HBaseStore(HOST, servers[1].port, others=[(HOST, servers[0].port)])
 
 
+@pytest.mark.slow
 def test_a_gateway_that_comes_back_as_another_kind_is_not_used(servers):
     pair = Pair(servers, False)
     pair.stop(0)
@@ -249,6 +250,7 @@ def test_a_gateway_that_comes_back_as_another_kind_is_not_used(servers):
             read_some(store, 1)
 
 
+@pytest.mark.slow
 def test_threads_read_while_gateways_come_and_go(pair):
     failures: list[Exception] = []
     over = threading.Event()
@@ -279,6 +281,7 @@ def test_threads_read_while_gateways_come_and_go(pair):
 # --- accepted, and not served ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_call_goes_on_with_another_gateway_where_one_accepts_connections_and_serves_none(servers):
     servers += [thrift_server(thrift1.Hbase, RowsThrift1(pages=ROWS)) for _ in range(2)]
     with (
@@ -295,6 +298,7 @@ def test_a_call_goes_on_with_another_gateway_where_one_accepts_connections_and_s
     assert seconds < 3.0  # the time of one call
 
 
+@pytest.mark.slow
 def test_when_all_gateways_serve_no_connection_the_error_says_so_of_each(servers):
     servers += [thrift_server(thrift1.Hbase, RowsThrift1(pages=ROWS)) for _ in range(2)]
     with FaultProxy(servers[0].port) as first, FaultProxy(servers[1].port) as second:
@@ -312,6 +316,7 @@ def test_when_all_gateways_serve_no_connection_the_error_says_so_of_each(servers
     assert f"{HOST}:{second.port}: " in said
 
 
+@pytest.mark.slow
 def test_one_gateway_that_serves_no_connection_is_told_from_a_slow_answer(servers):
     servers.append(thrift_server(thrift1.Hbase, rows := RowsThrift1(pages=ROWS)))
     mute = "accepted the connection and answered nothing"
@@ -326,6 +331,7 @@ def test_one_gateway_that_serves_no_connection_is_told_from_a_slow_answer(server
         rows.held.set()
 
 
+@pytest.mark.slow
 def test_a_connection_that_is_served_is_kept_where_another_one_is_not(servers):
     servers.append(thrift_server(thrift1.Hbase, rows := RowsThrift1(pages=ROWS)))
     with FaultProxy(servers[0].port) as proxy, HBaseStore(HOST, proxy.port, timeout=3.0) as store:
@@ -345,6 +351,7 @@ def test_a_connection_that_is_served_is_kept_where_another_one_is_not(servers):
             assert [row.key for row in waiting.result()] == ROWS[:3]
 
 
+@pytest.mark.slow
 def test_a_first_call_that_takes_long_is_not_said_to_have_no_thread(servers):
     servers.append(thrift_server(thrift1.Hbase, rows := RowsThrift1(pages=ROWS)))
     with HBaseStore(HOST, servers[0].port) as store:
@@ -355,6 +362,7 @@ def test_a_first_call_that_takes_long_is_not_said_to_have_no_thread(servers):
         rows.held.set()
 
 
+@pytest.mark.slow
 def test_opening_a_store_whose_gateway_serves_no_connection_says_so(servers):
     servers.append(thrift_server(thrift1.Hbase, RowsThrift1(pages=ROWS)))
     with FaultProxy(servers[0].port) as proxy:

@@ -136,6 +136,7 @@ def test_a_connection_is_never_used_again_after_a_wrong_answer(servers):
     assert pair[0].connections == before + 1
 
 
+@pytest.mark.slow
 def test_an_answer_that_drips_in_ends_by_the_deadline(servers):
     def head_alone(body: bytes) -> bytes:
         return fixed(body)[:-1]

@@ -111,6 +111,7 @@ def test_more_scans_than_connections_each_have_their_own_rows(pair, servers):
     assert open_connections <= 3
 
 
+@pytest.mark.slow
 def test_a_scan_that_nobody_disturbs_keeps_its_scanner(pair):
     first, _, balancer = pair
     with HBaseStore(HOST, balancer.port) as store:
@@ -243,6 +244,7 @@ def test_a_read_that_brings_other_rows_is_repeated(told, wrong):
     assert keys_of(found) == ROWS[:9]
 
 
+@pytest.mark.slow
 def test_a_gateway_that_goes_on_giving_wrong_rows_ends_in_an_error_that_says_so(told):
     store, gateway = told
     gateway.always = WRONG_SCANS["from behind the range"]

@@ -62,6 +62,7 @@ from webtable.testing.stores import counted_store
 # --- fake gateways ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_answer_to_a_timed_out_call_is_never_given_to_the_next_one(servers):
     handler = FakeThrift1()
     with fake_store(servers, handler, timeout=3.0) as store:
@@ -72,6 +73,7 @@ def test_the_answer_to_a_timed_out_call_is_never_given_to_the_next_one(servers):
     assert found == [["call-3"], ["call-4"], ["call-5"]]
 
 
+@pytest.mark.slow
 def test_a_gateway_that_hangs_ends_in_an_error_within_the_deadline(servers):
     handler = FakeThrift1()
     with fake_store(servers, handler, timeout=1.0) as store:
@@ -356,6 +358,7 @@ def test_a_scan_by_pieces_gives_each_row_once_and_in_order(stored, wanted_ranges
 bounds_of_regions = st.lists(keys, unique=True).map(sorted)
 
 
+@pytest.mark.slow
 @given(st.sets(keys), ranges, bounds_of_regions, bounds_of_regions, st.integers(1, 4), st.integers(1, 4))
 def test_first_rows_are_the_first_of_each_range_whatever_the_regions(
     stored, wanted_ranges, bounds, real_bounds, limit, groups

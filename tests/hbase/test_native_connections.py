@@ -65,6 +65,7 @@ class Answers:
         connection.sendall(reply(number) if data is None else data(number))
 
 
+@pytest.mark.slow
 def test_a_thread_that_waits_to_send_ends_at_its_deadline():
     with connected(Answers()) as (connection, server), ThreadPoolExecutor(4) as threads:
         server.reading.clear()
@@ -138,6 +139,7 @@ def test_short_deadlines_find_a_silent_server_together(monkeypatch):
         assert not connection.is_usable
 
 
+@pytest.mark.slow
 def test_a_large_answer_that_is_on_its_way_is_no_silence(monkeypatch):
     monkeypatch.setattr(module, "_SILENT_SECONDS", 0.2)
     done = threading.Event()

@@ -109,6 +109,7 @@ def test_any_bytes_are_an_answer_or_a_wrong_reply(data):
     assert isinstance(found, (RpcAnswer, ServerError))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(500, 20_000))
 @given(st.binary(max_size=300), st.lists(st.integers(0, 5), max_size=5), st.booleans())
 def test_any_bytes_are_rows_or_a_wrong_reply(data, counts, one_version):
@@ -130,6 +131,7 @@ cells = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300, 10_000))
 @given(st.lists(st.builds(Put, st.binary(min_size=1, max_size=20), cells), max_size=5), st.data())
 def test_cells_come_back_as_they_were_encoded_and_altered_lengths_are_noticed(puts, data):
@@ -166,6 +168,7 @@ def test_what_is_there_instead_of_hbase_is_told(reply, message):
         NativeStore.from_url(StoreURL.parse(f"hbase+native://127.0.0.1:{port}/crawl?registry=master&timeout=2"))
 
 
+@pytest.mark.slow
 def test_memory_is_taken_as_bytes_come_and_not_as_a_length_promises():
     with server(struct.pack(">I", MOST_BYTES) + bytes(1000)) as port:
         tracemalloc.start()

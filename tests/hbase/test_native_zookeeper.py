@@ -138,6 +138,7 @@ def test_no_zookeeper_is_an_error_at_once_and_one_of_several_is_enough():
         NativeStore(zookeeper=f"127.0.0.1:{gone},127.0.0.1:{port}", timeout=5)
 
 
+@pytest.mark.slow
 def test_a_silent_zookeeper_ends_the_call_at_its_deadline_and_leaves_no_thread(caplog):
     caplog.set_level(logging.CRITICAL, "webtable")
     with zookeeper(None) as port:
@@ -154,6 +155,7 @@ def test_a_silent_zookeeper_ends_the_call_at_its_deadline_and_leaves_no_thread(c
     assert seconds < 4
 
 
+@pytest.mark.slow
 def test_zookeeper_says_nothing_in_the_console_of_a_program():
     program = (
         "import sys; from webtable.store import StoreURL; from webtable.store.hbase import NativeStore\n"
@@ -183,6 +185,7 @@ def test_a_connection_that_is_lost_while_the_store_is_opened_is_made_once_more()
         assert proxy.injected()["cut"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("port", [2181, 16000], ids=["zookeeper", "master"])
 def test_a_name_that_is_not_resolved_in_time_says_so(monkeypatch, port):
     resolve = socket.getaddrinfo

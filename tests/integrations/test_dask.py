@@ -48,6 +48,7 @@ def in_order(frame):
     return frame.sort_values("url").reset_index(drop=True)
 
 
+@pytest.mark.slow
 def test_two_processes_read_what_one_does_with_the_same_types(crawl):
     answer = crawl.pages(ALL, columns=COLUMNS)
 

@@ -17,6 +17,8 @@ from test_scrapy_pipeline import HOME, REACTORS, RESPONSES, SOME_REACTORS
 import webtable
 from webtable.formats import read_pages
 
+pytestmark = pytest.mark.slow
+
 HOSTS = ["example.com", "docs.example.com"]
 SETTINGS = RESPONSES | {"RETRY_ENABLED": False, "WEBTABLE_BUFFER_PAGES": 10, "CONCURRENT_REQUESTS": 4}
 APART = {"WEBTABLE_WRITER_PROCESS": True}

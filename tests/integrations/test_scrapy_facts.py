@@ -32,6 +32,7 @@ def told_site():
         yield site
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("component", COMPONENTS)
 def test_each_component_stores_the_facts_that_all_other_ways_find(told_site, crawls, component):
     spider, settings = COMPONENTS[component]

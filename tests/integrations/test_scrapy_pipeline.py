@@ -10,6 +10,8 @@ from languages import TEXTS
 from nightly import some
 from webtable import Page
 
+pytestmark = pytest.mark.slow
+
 PIPELINE = {"ITEM_PIPELINES": {"webtable.integrations.scrapy.WebTablePipeline": 300}}
 RESPONSES = {
     "SPIDER_MIDDLEWARES": {"webtable.integrations.scrapy.WebTableMiddleware": 25},

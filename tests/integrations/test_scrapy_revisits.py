@@ -13,6 +13,8 @@ from test_scrapy_pipeline import HOME, REACTORS, RESPONSES, SOME_REACTORS
 import webtable
 from webtable import Page
 
+pytestmark = pytest.mark.slow
+
 HOSTS = ["example.com"]
 DUMMY = {
     "HTTPCACHE_ENABLED": True,

@@ -93,6 +93,7 @@ def test_a_page_that_the_writer_refuses_raises_for_its_item_and_is_counted_once(
     assert crawler.stats["webtable/failed"] == 1
 
 
+@pytest.mark.slow
 def test_a_writer_process_whose_writer_cannot_be_made_does_not_begin(tmp_path):
     with pytest.raises(InvalidArgument, match="buffer_pages=0 must be above 0"):
         WriterProcess(str(tmp_path / "crawl.db"), {"create": True}, {"buffer_pages": 0})

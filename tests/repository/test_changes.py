@@ -264,6 +264,7 @@ def model(captures, since, until):
     return told
 
 
+@pytest.mark.slow
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     stored=st.lists(captures, min_size=1, max_size=8, unique_by=lambda one: (one["path"], one["hours"])),

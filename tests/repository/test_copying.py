@@ -107,6 +107,7 @@ def plain_tables(new_url):
         yield source, lambda **options: webtable.maintenance.copy_target(source, new_url(), **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS, ids=["short names", "no compression", "more versions"])
 @pytest.mark.parametrize("seed", range(1))
 def test_a_copy_answers_every_question_as_its_source_does(tables, layout, seed):
@@ -121,6 +122,7 @@ def test_a_copy_answers_every_question_as_its_source_does(tables, layout, seed):
         assert source.maintenance.check_copy(target, full=True).is_sound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_what_was_written_and_deleted_meanwhile_is_copied_by_the_next_call(tables, seed):
     source, make = tables
@@ -361,6 +363,7 @@ def test_content_that_the_target_would_drop_is_refused_before_anything_is_writte
         assert not list(target.pages(webtable.ALL))
 
 
+@pytest.mark.slow
 def test_a_copy_goes_on_from_its_journal_where_it_was_interrupted(tables, tmp_path):
     source, make = tables
     live(source, random.Random(2), 60, NOW - timedelta(days=3))
@@ -454,6 +457,7 @@ def test_a_new_target_has_the_layout_and_the_indexes_of_its_source(new_url):
         assert list(target.indexes.states()) == ["url"]
 
 
+@pytest.mark.slow
 def test_inlinks_are_made_where_the_source_keeps_none(new_url):
     with webtable.open(new_url(), create=True, ttl=None, indexes=[]) as source:
         rng = random.Random(5)
@@ -465,6 +469,7 @@ def test_inlinks_are_made_where_the_source_keeps_none(new_url):
             assert target.indexes.verify("link", settle=0).is_empty
 
 
+@pytest.mark.slow
 def test_two_copies_at_once_make_one(tables):
     source, make = tables
     live(source, random.Random(3), 60, NOW - timedelta(days=3))
@@ -474,6 +479,7 @@ def test_two_copies_at_once_make_one(tables):
         assert everything(target) == everything(source)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", some(range(10, 16), 2))
 def test_a_copy_between_stores_of_any_two_kinds_answers_as_its_source_does(seed, tmp_path):
     rng = random.Random(seed)
@@ -496,6 +502,7 @@ def counts_of(copied: Copied) -> dict[str, object]:
     return {name: one for name, one in asdict(copied).items() if name not in ("errors", "examples", "inlinks")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_a_dry_run_reports_what_the_copy_does_and_writes_nothing(tmp_path, seed):
     rng = random.Random(seed)

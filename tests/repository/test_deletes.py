@@ -173,6 +173,7 @@ def test_a_deleted_row_is_no_page_to_any_question(table, town):
     check_questions(table, town.domain)
 
 
+@pytest.mark.slow
 def test_a_delete_that_is_killed_at_any_call_is_done_by_the_next(table):
     calls = 0
     while True:
@@ -205,6 +206,7 @@ def test_what_a_delete_that_is_killed_has_hidden_is_not_acknowledged(table):
         calls += 1
 
 
+@pytest.mark.slow
 def test_the_pages_of_a_host_are_counted_again_however_early_a_delete_is_killed(table):
     calls = 0
     while True:

@@ -133,6 +133,7 @@ def test_no_bodies_are_read_and_each_page_once(spied):
     assert len(read) <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pages", "width"), [(examples(300_000, 600_000), 64), (examples(10_000, 20_000), 8_000)])
 def test_groups_are_found_in_the_same_memory_however_many_pages_there_are(pages, width):
     command = [sys.executable, "-c", BIG, str(pages), str(width)]

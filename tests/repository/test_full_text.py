@@ -349,6 +349,7 @@ def test_a_refresh_finds_what_another_program_has_left_out(crawl, path):
     assert found(crawl, "salt") == ["/a"]
 
 
+@pytest.mark.slow
 def test_pages_are_found_while_others_write_and_the_index_is_created(site):
     site.store(*(site.page(f"/{n:03}", **html("salt")) for n in range(300)))
     ends = threading.Event()
@@ -390,6 +391,7 @@ with webtable.open(sys.argv[1]) as table:
 """
 
 
+@pytest.mark.slow
 def test_after_kills_in_the_middle_of_writing_it_equals_one_made_from_scratch(site, path):
     site.table.search_index.create()
     chance = random.Random(7)
@@ -527,6 +529,7 @@ def test_deleted_words_leave_the_directory_when_the_table_is_compacted(beside, t
     assert found(beside, "marimba") == ["/b"]
 
 
+@pytest.mark.slow
 def test_an_interrupted_creation_in_a_directory_is_continued(beside):
     beside.store(*(beside.page(f"/{n:04}", age=60, **html("salt")) for n in range(1_200)))
 
@@ -543,6 +546,7 @@ def test_an_interrupted_creation_in_a_directory_is_continued(beside):
     assert len(found(beside, "salt")) == 1_200
 
 
+@pytest.mark.slow
 def test_the_old_index_is_searched_until_the_new_one_is_complete(beside):
     beside.store(*(beside.page(f"/{n:04}", age=60, **html("salts")) for n in range(1_200)))
     beside.table.search_index.create()

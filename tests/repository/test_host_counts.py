@@ -90,6 +90,7 @@ def sized(town, number, size, host=None, **fields):
     return town.page(f"/{number:03}", host=host or ("", "www")[number % 2], body=b"x" * size, days=-ahead, **fields)
 
 
+@pytest.mark.slow
 def test_a_run_reads_the_rows_near_those_that_changed(site):
     site.store(*(site.page(f"/a/{number:04}", body=b"x") for number in range(3_000)))
     site.table.links.refresh()
@@ -106,6 +107,7 @@ def test_a_run_reads_the_rows_near_those_that_changed(site):
     assert counted(site.table, site.domain) == {site.domain: (3_300, 3_600)}
 
 
+@pytest.mark.slow
 def test_a_run_of_many_rounds_reads_each_page_once(site, monkeypatch):
     monkeypatch.setattr(recounts, "ROWS_A_ROUND", 100)
     draw = random.Random(20261123)
@@ -125,6 +127,7 @@ def test_a_run_of_many_rounds_reads_each_page_once(site, monkeypatch):
     assert told[-1] >= 2_000
 
 
+@pytest.mark.slow
 def test_what_has_changed_of_hosts_is_counted_right_in_little_memory(table, little_memory):
     town, draw = Town(table), random.Random(20261123)
 
@@ -139,6 +142,7 @@ def test_what_has_changed_of_hosts_is_counted_right_in_little_memory(table, litt
         check(table, town.domain)
 
 
+@pytest.mark.slow
 def test_the_memory_for_what_is_to_be_counted_does_not_grow_with_it():
     key, weights = webtable.rowkey.WebKey(), []
     changes = counts.HostChanges(key, None)
@@ -176,6 +180,7 @@ def test_hosts_of_which_little_has_changed_are_read_together(new_url, adapter):
     assert opened < 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_range_by_range", [False, True])
 def test_hosts_are_counted_right_however_their_pages_are_read(tmp_path, monkeypatch, short_parts, is_range_by_range):
     monkeypatch.setattr(counts, "MOST_BETWEEN", 3)
@@ -196,6 +201,7 @@ def test_hosts_are_counted_right_however_their_pages_are_read(tmp_path, monkeypa
             check(table, town.domain)
 
 
+@pytest.mark.slow
 def test_counts_follow_pages_that_come_and_go_and_change_their_size(site, short_parts):
     town = Town(site.table, now=site.now)
     draw = random.Random(20260301)

@@ -135,6 +135,7 @@ def killed_at_every_call(table, act, check, *, every=6):
     raise AssertionError("it never comes to its end")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", ACTS)
 def test_a_writer_killed_at_any_call_leaves_every_question_right(table, act):
     def check(town, act):
@@ -175,6 +176,7 @@ def crawl_again(town, **fields):
     return lambda table: table.put(town.page("/a", days=0, **fields))
 
 
+@pytest.mark.slow
 def test_a_killed_batch_leaves_every_question_right_on_every_store(site):
     for calls in some(range(1, 100), 8):
         town = Town(site.table, now=site.now).build()
@@ -366,6 +368,7 @@ with webtable.open(url) as table, table.writer(buffer_pages=3, on_outcome=tell) 
 """
 
 
+@pytest.mark.slow
 def test_processes_that_are_killed_at_any_moment_lose_no_acknowledged_page(table):
     town = Town(table)
     path = table.store.name

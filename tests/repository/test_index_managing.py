@@ -168,6 +168,7 @@ def test_two_that_add_the_same_index_at_once_do_no_harm(table):
     assert missing(table) == {}
 
 
+@pytest.mark.slow
 def test_an_index_whose_building_was_interrupted_at_any_call_is_completed_by_a_rebuild(table):
     town = Town(table).build()
     for calls in range(100):

@@ -271,6 +271,7 @@ def one_call_at_a_time(monkeypatch):
     monkeypatch.setattr(cells, "Threads", lambda _, name: threads(1, name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", [Crawl, CrawlByFour])
 @pytest.mark.timeout(36_000)
 def test_writers_that_cross_each_other_leave_the_questions_right(machine, tmp_path):
@@ -322,6 +323,7 @@ def test_a_link_survives_three_writers_that_cross_each_other(town):
     check_questions(town.table, town.domain)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 @with_thrift1
 def test_two_threads_that_write_the_same_pages_leave_the_questions_right(site, seed):

@@ -62,6 +62,7 @@ def test_captures_that_come_in_any_order_leave_the_questions_right(table, order)
     assert missing(table) == {}
 
 
+@pytest.mark.slow
 def test_the_counts_are_right_whatever_the_order_of_captures(table):
     towns = []
     for order in some([*permutations(range(5))], 5):
@@ -131,6 +132,7 @@ def test_hosts_are_counted_although_another_clock_was_ahead_when_they_were_count
     assert [host.pages for host in table.hosts(town.domain)] == [1, 7]
 
 
+@pytest.mark.slow
 def test_a_batch_that_comes_in_while_links_are_counted_is_counted(table, town, monkeypatch):
     table.links.refresh(also_unfinished=True)
     added = []
@@ -200,6 +202,7 @@ def test_captures_of_one_millisecond_leave_the_questions_right(table, town, orde
     assert missing(table) == {}
 
 
+@pytest.mark.slow
 def test_a_repair_between_captures_of_one_millisecond_hides_no_page(table, town):
     first, second, _ = same_moment(town)
     table.put(first)
@@ -212,6 +215,7 @@ def test_a_repair_between_captures_of_one_millisecond_hides_no_page(table, town)
     assert missing(table) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [(0, 1), (1, 0), (0, 2), (0, 1, 2), (0, 1, 0), (0, 1, 0, 1, 2)])
 def test_of_captures_of_one_millisecond_the_later_put_wins_everywhere(tmp_path, order):
     with webtable.open(tmp_path / "own.db", create=True) as table:
@@ -267,6 +271,7 @@ def test_a_late_capture_leaves_no_entry_that_does_not_hold(table):
     assert sorted(dates) == [b"fetched", b"modified"]
 
 
+@pytest.mark.slow
 def test_a_removal_that_was_cut_short_between_captures_of_one_millisecond_is_repaired(table):
     town = Town(table).build()
     first, second, _ = same_moment(town)
@@ -347,6 +352,7 @@ def of_a_few_pages(draw):
     ]
 
 
+@pytest.mark.slow
 @given(of_a_few_pages())
 @settings(
     max_examples=examples(by_day=5, by_night=50),
@@ -379,6 +385,7 @@ def made(town, number, fields):
     return town.page(fields["path"], days=days, outlinks=town.links(*fields["links"]), **given)
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(
     max_examples=examples(by_day=10, by_night=60),

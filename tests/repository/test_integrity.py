@@ -256,6 +256,7 @@ def error_of(ask) -> Exception | None:
     return None
 
 
+@pytest.mark.slow
 def test_only_errors_of_their_kind_come_out_of_damaged_cells(web, adapter):
     url, row = web.url("/a"), web.table.key.encode(web.url("/a"))
     deep, big = b"[" * 100_000, b"9" * 5_000

@@ -85,6 +85,7 @@ def plant(table: WebTable, frame: bytes) -> None:
     table.store.write(table.table, [Put(row.key, [NewCell(column, cell.timestamp, frame)])])
 
 
+@pytest.mark.slow
 def test_no_frame_that_a_writer_makes_is_over_what_a_reader_unpacks():
     body = bytes(MOST_UNPACKED + 1)
 

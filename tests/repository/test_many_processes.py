@@ -91,6 +91,7 @@ def test_a_repair_makes_indexes_and_counts_exact(crawled: WebTable, expected):
     assert all(crawled.indexes.verify(name).is_empty for name in crawled.indexes.states())
 
 
+@pytest.mark.slow
 def test_counts_are_exact_where_no_two_store_a_page_at_once(new_url, begin, expected):
     store = new_url()
     webtable.create(store)

@@ -74,6 +74,7 @@ def test_bodies_are_read_by_their_bytes(weighed, ask):
     assert max(store.weights) <= BODY_BYTES + MEBIBYTE
 
 
+@pytest.mark.slow
 def test_bodies_that_are_stored_anew_are_prepared_by_their_bytes(new_url, site, monkeypatch):
     monkeypatch.setattr(batch, "CONTENT_BYTES", 5 * MEBIBYTE)
     with webtable.open(new_url(), create=True, ttl=10_000, indexes=[]) as table:
@@ -147,6 +148,7 @@ def test_an_estimate_of_a_page_is_near_what_python_takes():
     assert 0.7 < sum(map(memory_of, pages)) / taken < 1.4
 
 
+@pytest.mark.slow
 def test_overly_long_hosts_of_links_are_not_remembered():
     sources = [f"https://{number:03}.{'long.' * 3_000}example/".encode() for number in range(200)]
     tally = counts._SourceTally("https://a.example/")

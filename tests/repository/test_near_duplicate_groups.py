@@ -131,6 +131,7 @@ def test_pages_from_before_the_index_was_added_are_in_groups(new_url):
         assert paths(site, table.near_duplicate_groups(site.domain)) == [("/a", "/b")]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(10, 100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 3), st.sets(st.integers(0, 199), max_size=2)), min_size=2, max_size=12))
 def test_groups_are_those_of_a_comparison_of_all_pages(site, texts):

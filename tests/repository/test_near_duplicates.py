@@ -378,6 +378,7 @@ def test_without_numpy_the_message_names_the_extra(site, monkeypatch):
         pass
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(10, 100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(st.tuples(st.integers(0, 2), st.sets(st.integers(0, 199), max_size=2)), min_size=2, max_size=8))
 def test_answers_are_those_of_a_comparison_of_all_pages(site, texts):

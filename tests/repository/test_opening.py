@@ -323,6 +323,7 @@ def test_one_file_holds_several_tables(tmp_path, site):
         assert table.get(site.url()).body == b"one"
 
 
+@pytest.mark.slow
 def test_several_may_create_the_same_table_at_once(tmp_path):
     def open_and_close(number):
         with webtable.open(tmp_path / f"{number // 8}.db", create=True) as table:

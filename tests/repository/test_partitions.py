@@ -129,6 +129,7 @@ def test_a_part_is_read_again_and_as_a_frame(town, adapter):
         assert "storage" in answer.order
 
 
+@pytest.mark.slow
 def test_the_parts_of_a_large_host_are_of_one_size_by_the_sample_too(tmp_path, monkeypatch):
     with webtable.open(tmp_path / "w.db", create=True) as table:
         with table.writer() as writer:
@@ -146,6 +147,7 @@ def test_the_parts_of_a_large_host_are_of_one_size_by_the_sample_too(tmp_path, m
         assert all(0.6 < part.rows / count < 1.6 for part, count in zip(parts, counts, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("salt", [Salt.host(), Salt.none(), Salt.url()])
 def test_without_indexes_keys_are_looked_up_at_even_distances(tmp_path, monkeypatch, salt):
     with webtable.open(tmp_path / "w.db", create=True, indexes=[], salt=salt) as table:

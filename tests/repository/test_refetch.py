@@ -392,6 +392,7 @@ def test_counts_that_did_not_change_are_right_after_many_runs(table):
     assert [page.link_counts.inlinks for page in table.links.most_linked()] == [3, 2, 2, 1]
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_at_any_call_is_done_again_by_the_next(table):
     town = Town(table).build()
     table.links.refresh()
@@ -420,6 +421,7 @@ def test_a_run_that_is_killed_at_any_call_is_done_again_by_the_next(table):
     raise AssertionError("it never comes to its end")
 
 
+@pytest.mark.slow
 def test_a_page_with_very_many_inlinks_is_read_counted_and_listed_in_bounded_memory(table):
     inlinks = examples(by_day=20_000, by_night=200_000)
     town = Town(table)

@@ -103,6 +103,7 @@ def test_versions_and_bytes_are_counted(table, domain):
     assert told == [DeletedPage(url, NOW - timedelta(days=2), 200, 4, 2)]
 
 
+@pytest.mark.slow
 def test_a_page_that_is_fetched_again_meanwhile_is_kept(table, domain, four):
     def fetched_again(_: DeletedPage) -> None:
         store(table, page(four[1], status=200, body=b"back"))

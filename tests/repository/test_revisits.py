@@ -264,6 +264,7 @@ def test_a_later_capture_does_not_keep_a_revisit_from_being_completed(crawl):
     assert crawl.table.get(crawl.url("y")).first_seen == crawl.at(3)
 
 
+@pytest.mark.slow
 def test_very_many_revisits_of_one_capture_are_completed_with_it(crawl):
     with crawl.table.writer() as writer:
         for number in range(1_200):
@@ -423,6 +424,7 @@ CAPTURES = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @on_every_store
 @settings(
     max_examples=examples(100, 800),

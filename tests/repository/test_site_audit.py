@@ -176,6 +176,7 @@ def check_as_a_plain_loop(site, gap):
         )
 
 
+@pytest.mark.slow
 def test_a_site_is_judged_as_by_a_plain_loop_over_its_pages(adapter, shared_table, site):
     @settings(
         max_examples=4 if differs(adapter, "slow calls") else examples(by_day=15, by_night=60),
@@ -188,6 +189,7 @@ def test_a_site_is_judged_as_by_a_plain_loop_over_its_pages(adapter, shared_tabl
     check()
 
 
+@pytest.mark.slow
 @given(pages=pages_of_a_site, hours=st.sampled_from([0.5, 2]))
 @settings(
     max_examples=examples(by_day=12, by_night=40),

@@ -92,6 +92,7 @@ def opened(table, left=10**9):
     return store, webtable.WebTable(store, table.table, table.layout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("walk", [verify, count, compare])
 def test_a_walk_that_is_ended_anywhere_finds_what_one_walk_does(table, walk, tmp_path):
     file = tmp_path / "found"

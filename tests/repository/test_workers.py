@@ -20,6 +20,8 @@ from webtable.repository.upkeep import repair
 from webtable.rowkey import KeyRange, Salt
 from webtable.store import NewCell, Put
 
+pytestmark = pytest.mark.slow
+
 GROUPINGS = ("host", "status", "type", "language", "age", "region", "size", "day", "month")
 PAGES = 120
 

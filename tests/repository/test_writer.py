@@ -51,6 +51,7 @@ def test_an_exception_in_the_block_loses_no_page(site, error):
     assert urls_of(site) == [site.url("/a")]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_while_the_store_is_slow_loses_no_page(spied, site):
     slow, first = threading.Event(), threading.Lock()
@@ -243,6 +244,7 @@ def _until(done):
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("interruptible")
 def test_a_close_that_was_interrupted_is_taken_up_by_the_next(spied, site):
     slow = threading.Event()

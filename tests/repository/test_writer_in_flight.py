@@ -82,6 +82,7 @@ def test_outcomes_are_told_in_the_order_of_the_pages(site, in_flight):
     assert [outcome.url for outcome in outcomes] == [site.url(f"/{number % 40}") for number in range(100)]
 
 
+@pytest.mark.slow
 def test_a_slow_store_holds_the_caller_back_at_one_batch_more_than_are_in_flight(spied, site):
     gate, put = Gate(spied), []
 

@@ -17,6 +17,8 @@ import webtable
 from webtable import Page, WriteFailed
 from webtable.errors import OtherProcess, StoreUnavailable
 
+pytestmark = pytest.mark.slow
+
 
 def run(program: str, *arguments: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
     return subprocess.run(

@@ -80,6 +80,7 @@ def test_receipts_are_futures_for_wait_and_as_completed(site):
     assert len(done) == len(outcomes) == 5
 
 
+@pytest.mark.slow
 def test_a_receipt_can_be_awaited_also_where_nobody_else_holds_it(site):
     async def crawl(writer):
         one = asyncio.wrap_future(writer.put(site.page("/a", body=b"x")))
@@ -110,6 +111,7 @@ def test_to_cancel_a_receipt_has_no_effect(site):
         assert receipt.result(20).error is None
 
 
+@pytest.mark.slow
 def test_a_function_is_told_once_soon_also_of_a_receipt_that_nobody_holds(site):
     told, came = [], threading.Event()
 
@@ -170,6 +172,7 @@ def test_a_function_may_put_pages_and_wait_for_them(site):
     assert len(list(site.table.pages(site.domain))) == 5
 
 
+@pytest.mark.slow
 def test_many_threads_put_from_the_functions_of_receipts(site):
     def again(receipt):
         if "again" not in receipt.url:
@@ -213,6 +216,7 @@ held.append(writer.put(Page(url="https://left.example/a", body=b"x")))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_process_that_ends_settles_its_receipts(new_url):
     ended = subprocess.run(

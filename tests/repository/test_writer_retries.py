@@ -19,6 +19,7 @@ def over(site, store):
     return WebTable(store, site.table.table, site.table.layout)
 
 
+@pytest.mark.slow
 def test_pages_are_stored_when_a_store_comes_back_before_the_deadline(site, manual_clock):
     store = FailingStore(site.table.store, GONE, at=lambda _: manual_clock.passed < 15)
 
@@ -107,6 +108,7 @@ def test_a_page_whose_acknowledgement_was_lost_is_new_all_the_same(site):
     assert (writer.stored, writer.unchanged) == (1, 0)
 
 
+@pytest.mark.slow
 def test_flush_and_close_give_up_at_the_deadline_and_the_receipt_tells_why(site):
     calls = []
     store = FailingStore(site.table.store, GONE, at=lambda call: calls.append(call.name) is None)
@@ -127,6 +129,7 @@ def test_flush_and_close_give_up_at_the_deadline_and_the_receipt_tells_why(site)
     assert [type(receipt.exception(0)) for receipt in receipts] == [StoreUnavailable] * 3
 
 
+@pytest.mark.slow
 def test_a_put_waits_no_longer_than_the_deadline(site):
     waits = []
     store = FailingStore(site.table.store, GONE)
@@ -144,6 +147,7 @@ def test_a_deadline_that_is_none_is_refused(site):
         site.table.writer(deadline=0)
 
 
+@pytest.mark.slow
 def test_each_retry_is_reported_with_its_error(site, manual_clock):
     retries = []
     store = FailingStore(site.table.store, GONE, at=lambda _: manual_clock.passed < 15)
