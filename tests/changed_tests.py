@@ -4,10 +4,10 @@
     python tests/changed_tests.py --list    name their files
 
 For a changed module it chooses the test files and folders that are named for it or for a package around it, the test
-files that import it or a module that imports it, and its doctests. An import of the root package does not count: it
-imports everything. For a changed test file it chooses that file, for a helper of tests the files that import it, for
-any other file the tests that are named for its folder or that name it. Tests marked `slow` or `hbase` are left to
-`make test`.
+files that import it or a module that imports it, and its doctests. A name that a package or a public module hands on
+counts as an import of the module that has it; names of the root package do not count, as all tests import some. For a
+changed test file it chooses that file, for a helper of tests the files that import it, for any other file the tests
+that are named for its folder or that name it. Tests marked `slow` or `hbase` are left to `make test`.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ def git(root: Path, *arguments: str, check: bool = True) -> str:
 class TestFiles:
     """The Python files below *tests* and what they import, with the modules that they name as text, to patch them."""
 
-    def __init__(self, tests: Path, modules: set[str]) -> None:
-        self.tests = tests
+    def __init__(self, tests: Path, modules: set[str], handed_on: dict[str, str]) -> None:
         self.paths = {path.relative_to(tests).as_posix(): path for path in sorted(tests.rglob("*.py"))}
         helpers = {path.stem: name for name, path in self.paths.items() if not path.name.startswith("test_")}
         self.modules: dict[str, set[str]] = {}
         self.helpers: dict[str, set[str]] = {}
         for name, path in self.paths.items():
-            imported = set(named_modules(ast.parse(path.read_text(encoding="utf-8"))))
+            named = named_modules(ast.parse(path.read_text(encoding="utf-8")))
+            imported = {handed_on.get(text, text) for text in named}
             self.modules[name] = {longest for text in imported if (longest := known_part(text, modules))}
             self.helpers[name] = {helpers[part] for text in imported for part in text.split(".") if part in helpers}
 
@@ -121,11 +121,33 @@ def known_part(dotted: str, modules: set[str]) -> str | None:
     return dotted or None
 
 
+def names_handed_on(src: Path, packages: set[str]) -> dict[str, str]:
+    """Return the names that modules import from others, `shop.orders.Basket`, and where they are from.
+
+    Those of the root *packages* are not among them.
+    """
+    handed_on: dict[str, str] = {}
+    for path in src.rglob("*.py"):
+        module = module_name(path.relative_to(src))
+        tree = ast.parse(path.read_text(encoding="utf-8")) if module not in packages else ast.Module([], [])
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in packages:
+                handed_on |= {
+                    f"{module}.{alias.asname or alias.name}": f"{node.module}.{alias.name}" for alias in node.names
+                }
+    return handed_on
+
+
+def module_name(path: PurePosixPath | Path) -> str:
+    """Return the name of the module at *path*, below the folder of sources."""
+    return ".".join(part for part in path.with_suffix("").parts if part != "__init__")
+
+
 def concerned(root: Path, changed: set[str]) -> list[str]:
     """Return the paths of the tests of the *changed* files, as arguments of pytest."""
-    packages = sorted(path.parent.name for path in (root / "src").glob("*/__init__.py"))
-    graph = grimp.build_graph(*packages, cache_dir=None)
-    files = TestFiles(root / "tests", graph.modules)
+    packages = {path.parent.name for path in (root / "src").glob("*/__init__.py")}
+    graph = grimp.build_graph(*sorted(packages), exclude_type_checking_imports=True, cache_dir=None)
+    files = TestFiles(root / "tests", graph.modules, names_handed_on(root / "src", packages))
     chosen: set[str] = set()
     doctests: set[str] = set()
     modules: set[str] = set()
@@ -133,10 +155,10 @@ def concerned(root: Path, changed: set[str]) -> list[str]:
     for name in changed:
         path = PurePosixPath(name)
         if path.parts[0] == "src" and path.suffix == ".py":
-            parts = [part for part in path.with_suffix("").parts[1:] if part != "__init__"]
-            for part in parts[1:]:
+            module = module_name(path.relative_to("src"))
+            for part in module.split(".")[1:]:
                 chosen |= files.named_for(part.lstrip("_"))
-            modules |= {".".join(parts)} & graph.modules
+            modules |= {module} & graph.modules
             doctests |= {name} if ">>> " in text_of(root / name) else set()
         elif path.parts[0] == "tests" and path.suffix == ".py":
             inside = path.relative_to("tests").as_posix()
@@ -147,7 +169,7 @@ def concerned(root: Path, changed: set[str]) -> list[str]:
             chosen |= files.naming(path.name)
             chosen |= files.named_for(path.parts[0]) if len(path.parts) > 1 else set()
     importers = {importer for module in modules for importer in graph.find_modules_that_directly_import(module)}
-    chosen |= files.importing((modules | importers) - set(packages), helpers)
+    chosen |= files.importing((modules | importers) - packages, helpers)
     return sorted(doctests | {f"tests/{name}" for name in chosen})
 
 

@@ -19,7 +19,7 @@ FILES = {
     "Makefile": "",
     "docs/orders.md": "",
     "src/shop/__init__.py": "from shop.orders.basket import Basket\nfrom shop.letters import text\n",
-    "src/shop/orders/__init__.py": "",
+    "src/shop/orders/__init__.py": "if TYPE_CHECKING:\n    from shop.orders.prices import price\n",
     "src/shop/orders/basket.py": "from shop.orders import prices\n\nclass Basket: ...\n",
     "src/shop/orders/prices.py": '"""\n>>> 1 + 1\n2\n"""\n',
     "src/shop/letters.py": "text = 1\n",
@@ -33,6 +33,7 @@ FILES = {
     "tests/test_patched.py": "PATCHED = 'shop.orders.prices.price'\n",
     "tests/test_prices_by_import.py": "from shop.orders.basket import Basket\n",
     "tests/test_sums.py": "from counting import total\n",
+    "tests/test_totals.py": "from shop.orders import price\n",
     "tests/web/conftest.py": "",
     "tests/web/test_web.py": "import shop\n",
 }
@@ -63,13 +64,14 @@ def chosen(shop, monkeypatch):
     return lambda *changed: [name.removeprefix("tests/") for name in concerned(shop, set(changed))]
 
 
-def test_a_module_has_the_tests_named_for_it_those_that_import_it_or_an_importer_and_its_doctests(chosen):
+def test_a_module_has_the_tests_named_for_it_those_that_import_it_its_names_or_an_importer_and_its_doctests(chosen):
     assert chosen("src/shop/orders/prices.py") == [
         "src/shop/orders/prices.py",
         "test_order_numbers.py",
         "test_patched.py",
         "test_prices_by_import.py",
         "test_sums.py",
+        "test_totals.py",
     ]
 
 
