@@ -65,7 +65,7 @@ def test_a_question_is_a_method_a_command_and_a_line_of_the_docs(name):
 
     assert method_of(webtable.WebTable, TableLinks, listing), f"{name} is no method (repository/table)"
     assert method_of(webtable.aio.WebTable, aio_groups.TableLinks, listing), f"{name} is not in aio"
-    assert COMMANDS[command].is_listing, f"{name} is not in repository/answers/listing.py"
+    assert COMMANDS[command].is_listing, f"{name} is not in repository/answers/catalogue.py"
     rows = re.findall(r"^\|.*\|.*\|(.*)\|.*\|$", (DOCS / "questions.md").read_text(), re.MULTILINE)
     assert any(f"`{command}`" in commands for commands in rows), f"{command} is not in docs/questions.md"
 

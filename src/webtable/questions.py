@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from webtable._late import late
 
 if TYPE_CHECKING:
+    from webtable.repository.answers.catalogue import GROUPS, LISTINGS, ListedQuestion
     from webtable.repository.answers.columns import PAGES, Column, Columns, Form, column, read_for
-    from webtable.repository.answers.listing import GROUPS, LISTINGS, SITE, ListedQuestion, Listing, ListingOption
+    from webtable.repository.answers.listing import SITE, Listing, ListingOption
     from webtable.repository.answers.results import Limited
     from webtable.repository.arguments import TIME_FORMS, duration_of, is_ago, parse_time
     from webtable.repository.reading.scope import named_site
@@ -39,17 +40,11 @@ if not TYPE_CHECKING:  # a type checker would assume that every name exists
     __getattr__, __dir__ = late(
         __name__,
         {
+            "webtable.repository.answers.catalogue": ("GROUPS", "LISTINGS", "ListedQuestion"),
             "webtable.repository.answers.columns": ("PAGES", "Column", "Columns", "Form", "column", "read_for"),
+            "webtable.repository.answers.listing": ("SITE", "Listing", "ListingOption"),
             "webtable.repository.answers.results": ("Limited",),
             "webtable.repository.arguments": ("TIME_FORMS", "duration_of", "is_ago", "parse_time"),
-            "webtable.repository.answers.listing": (
-                "GROUPS",
-                "LISTINGS",
-                "SITE",
-                "ListedQuestion",
-                "Listing",
-                "ListingOption",
-            ),
             "webtable.repository.reading.scope": ("named_site",),
         },
     )

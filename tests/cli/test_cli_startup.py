@@ -38,7 +38,7 @@ OF_OTHER_COMMANDS = {
 }
 
 
-CATALOGUE = {"webtable.repository", "webtable.repository.table", "webtable.repository.answers.listing"}
+CATALOGUE = {"webtable.repository", "webtable.repository.answers", "webtable.repository.answers.catalogue"}
 """The names of the questions, without the questions."""
 
 

@@ -31,9 +31,9 @@ from webtable.errors import InvalidArgument, TableNotFound
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from webtable import WebTable
     from webtable.demo import Sample
     from webtable.formats import CheckedExport, Manifest
-    from webtable.repository.table.web_table import WebTable
 
 commands: Final = typer.Typer()
 _SHOWN_PROBLEMS = 10

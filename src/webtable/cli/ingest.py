@@ -55,13 +55,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from signal import Signals
 
+    from webtable import WebTable
     from webtable.errors import WebTableError
     from webtable.ingest.engine import Ingest
     from webtable.ingest.report import Failures, IngestReport
-    from webtable.page.page import Page
-    from webtable.repository.maintenance.create import LayoutOptions
-    from webtable.repository.table.web_table import WebTable
-    from webtable.repository.writing.outcomes import Dropped
+    from webtable.maintenance import LayoutOptions
+    from webtable.page import Page
+    from webtable.writing import Dropped
 
 
 # --- The URLs in files, one by one: in lists of URLs, WARC, WACZ and JSON Lines ---------------------------------------
