@@ -25,6 +25,7 @@ from webtable.errors import InvalidURL
 from webtable.page.body import as_utf8, encoding_of, is_html, is_text
 from webtable.page.parser_process import ParserProcess, TooMuch, Unavailable
 from webtable.page.parts import Facts, Link
+from webtable.page.xhtml import html_of_xhtml, is_xhtml
 from webtable.rowkey import MAX_WEB_KEY, join_url
 
 if TYPE_CHECKING:
@@ -170,9 +171,96 @@ def _anchor(node: LexborNode) -> str:
     return text_or_image(node, MAX_ANCHOR)
 
 
+# What stands within a line: the words around any other element are apart, as on the screen. An element of a name with a
+# hyphen is the page's own, and within the line unless a style says otherwise, which is not looked at.
+_WITHIN_LINE = frozenset(
+    {
+        "a",
+        "abbr",
+        "acronym",
+        "b",
+        "bdi",
+        "bdo",
+        "big",
+        "cite",
+        "code",
+        "data",
+        "del",
+        "dfn",
+        "em",
+        "font",
+        "g",
+        "i",
+        "img",
+        "ins",
+        "kbd",
+        "label",
+        "mark",
+        "nobr",
+        "path",
+        "picture",
+        "q",
+        "rb",
+        "rp",
+        "rt",
+        "ruby",
+        "s",
+        "samp",
+        "small",
+        "source",
+        "span",
+        "strike",
+        "strong",
+        "sub",
+        "sup",
+        "svg",
+        "text",
+        "time",
+        "tspan",
+        "tt",
+        "u",
+        "use",
+        "var",
+        "wbr",
+    }
+)
+_WITHOUT_WORDS = frozenset({"script", "style", "template"})
+_MAX_STEPS = 20_000
+"""How many nodes one text may take: an unclosed <a> holds the rest of its page, and each text its ancestors."""
+
+
+def _text_of(node: LexborNode) -> str:
+    """The text of *node*, with a space where an element ends that is not within the line."""
+    text = node.text(separator="\0")
+    # One piece of text is the rule; braces may be a style, which has no words.
+    if "\0" not in text and "{" not in text:
+        return text
+    pieces: list[str] = []
+    root, block, is_apart, steps = node.mem_id, None, False, 0
+    for part in node.traverse(include_text=True):
+        steps += 1
+        tag = part.tag or ""
+        if tag != "-text":
+            is_apart = is_apart or not (tag in _WITHIN_LINE or tag in _WITHOUT_WORDS or "-" in tag)
+            continue
+        above, around = part.parent, None
+        while above is not None and above.mem_id != root:
+            if (tag := above.tag or "") in _WITHOUT_WORDS:
+                break
+            if around is None and not (tag in _WITHIN_LINE or "-" in tag):
+                around = above.mem_id
+            above, steps = above.parent, steps + 1
+        else:
+            pieces += (" ", part.text()) if is_apart or around != block else (part.text(),)
+            block, is_apart = around, False
+        if steps > _MAX_STEPS:
+            break
+    return "".join(pieces)
+
+
 def text_or_image(node: LexborNode, limit: int) -> str:
     """Return the text of *node* or, where it has none, what its first image shows; cut to *limit* characters."""
-    if text := shortened(node.text(), limit):
+    if text := shortened(_text_of(node), limit):
         return text
     image = node.css_first('img[alt]:not([alt=""])')
     return "" if image is None else shortened(image.attributes["alt"], limit)
@@ -286,10 +374,18 @@ class Extract(NamedTuple):
         return self.over in {None, "links", "link_text"}
 
 
-def extract(body: bytes, url: str, charset: str | None = None, limits: ReadLimits = DEFAULT_LIMITS) -> Extract:
+def extract(
+    body: bytes,
+    url: str,
+    charset: str | None = None,
+    limits: ReadLimits = DEFAULT_LIMITS,
+    *,
+    content_type: str | None = None,
+) -> Extract:
     """Return what the HTML page *body* at *url* says of itself, its links and its charset.
 
-    *charset* is the one that the response named. The links are in the order of the document, one for each canonical
+    *charset* is the one that the response named, *content_type* its media type: XHTML is read as XML, if it is
+    well-formed. The links are in the order of the document, one for each canonical
     http or https URL, with its first anchor text that is not empty (or the alternative text of its image) and its first
     `rel`. Bad input is no error: what cannot be read is left out. A page over one of *limits* has no facts and no
     links, or only the first links, and `over` names the limit.
@@ -299,7 +395,7 @@ def extract(body: bytes, url: str, charset: str | None = None, limits: ReadLimit
     """
     over: Over = "parsed"
     if len(body) <= limits.parsed:
-        page = _Page(body, charset, url, limits.links, limits.link_text)
+        page = _Page(body, charset, url, limits.links, limits.link_text, is_xml=is_xhtml(content_type))
         if light := _light(page):
             return _extracted(page, *light)
         try:
@@ -337,7 +433,7 @@ def plain_text(
         return decoded(body, encoding_of(body, charset))
     if len(body) > limits.parsed:
         return None
-    page = _Page(body, charset)
+    page = _Page(body, charset, is_xml=is_xhtml(content_type))
     if light := _light(page):
         return _readable(light[0])
     try:
@@ -369,7 +465,7 @@ def _read_main_content(
     body: bytes, charset: str | None, content_type: str | None, limits: ReadLimits
 ) -> MainContent | None:
     if is_text(body, charset, content_type) and len(body) <= limits.parsed:
-        page = _Page(body, charset, main=True)
+        page = _Page(body, charset, main=True, is_xml=is_xhtml(content_type))
         try:
             light = _light(page)
             return _main_content(light[0]) if light else _main_decoder.decode(_apart(page, limits))
@@ -388,6 +484,7 @@ class _Page(msgspec.Struct, array_like=True):
     links: int = 0
     link_text: int = 0
     main: bool = False
+    is_xml: bool = False
 
 
 _main_contents = RecentValues[tuple[bytes, str | None, str | None, ReadLimits], tuple[MainContent | None]](8 * 2**20)
@@ -412,8 +509,7 @@ def _apart(page: _Page, limits: ReadLimits) -> bytes:
 def answered(work: bytes) -> bytes:
     """Return what was found in the page *work*, encoded; the second process runs this. Raises `MemoryError`."""
     page = _page_decoder.decode(work)
-    encoding = encoding_of(page.body, page.charset)
-    html = as_utf8(page.body, encoding)
+    html, encoding = _in_utf8(page)
     try:
         if page.main:
             return msgspec.msgpack.encode(_main_content(html))
@@ -428,12 +524,18 @@ def _light(page: _Page) -> tuple[bytes, str] | None:
     """Return *page* in UTF-8 and its encoding, if parsing it takes a second and 300 MB at most."""
     if len(page.body) > (_SMALL_MAIN if page.main else _SMALL):
         return None
-    encoding = encoding_of(page.body, page.charset)
-    html = as_utf8(page.body, encoding)
+    html, encoding = _in_utf8(page)
     tags = html.count(b"<")
     if tags * (_COPY * tags // 4 + len(html)) > _MAX_COPIES and tags * _copied(html) > _MAX_COPIES:
         return None
     return html, encoding
+
+
+def _in_utf8(page: _Page) -> tuple[bytes, str]:
+    """The markup of *page* as HTML in UTF-8, and the encoding that it was in."""
+    encoding = encoding_of(page.body, page.charset)
+    html = as_utf8(page.body, encoding)
+    return (html_of_xhtml(html) or html) if page.is_xml else html, encoding
 
 
 def _copied(html: bytes) -> int:
@@ -461,11 +563,23 @@ def _main_content(html: bytes) -> MainContent:
     lines = set(text.splitlines())
     # selectolax, because resiliparse takes quadratic time to go through the elements that it has found.
     nodes = LexborHTMLParser(html, options=_WITHOUT_EVENTS).css("h1, h2, h3, h4, h5, h6")
-    headings = (_lines(" ".join(node.text().split())).rstrip(_MARKS) for node in nodes)
+    headings = (_lines(" ".join(_text_of(node).split())).rstrip(_MARKS) for node in nodes)
     return MainContent(text, tuple(dict.fromkeys(heading for heading in headings if heading in lines)))
 
 
+# resiliparse knows no element of these names, or leaves it out with its words: what follows it would be glued to it.
+_APART_TAGS = re.compile(
+    rb"<(?=/?(?:caption|dialog|legend|listing|menu|optgroup|option|search|select|summary|textarea|xmp)\b)",
+    re.IGNORECASE,
+)
+_BUTTONS = re.compile(rb"<(/?)button\b", re.IGNORECASE)
+_LABELS = re.compile(rb"<(/?)label\b", re.IGNORECASE)
+
+
 def _readable(html: bytes, *, main: bool = False) -> str:
+    html = _APART_TAGS.sub(b" <", html)
+    if not main:
+        html = _LABELS.sub(rb"<\1span", _BUTTONS.sub(rb" <\1span", html))
     return _lines(extract_plain_text(html.decode(), main_content=main, list_bullets=False))
 
 

@@ -171,7 +171,7 @@ def filled(
             # What is treated as HTML has that type in every answer.
             page = msgspec.structs.replace(page, content_type="text/html")
         if html is None or page.outlinks is None:
-            extracted = extract(body, page.url, page.charset, limits)
+            extracted = extract(body, page.url, page.charset, limits, content_type=page.content_type)
             page, html = _with_extract(page, extracted), _shared(extracted)
     page = with_facts(page, html or {})
     if detect_language and page.language is None and (extracted is None or extracted.is_parsed):

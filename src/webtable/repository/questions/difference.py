@@ -16,7 +16,7 @@ from webtable.display.text import plural
 from webtable.page.body import digest_like, is_html
 from webtable.page.extract import extract
 from webtable.page.headers import Headers
-from webtable.page.page import Page, charset_of
+from webtable.page.page import Page, charset_of, media_of
 from webtable.page.parts import Link
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.tabular import Tabular
@@ -379,7 +379,7 @@ def _head(page: Page) -> tuple[str | None, dict[str, Link] | None]:
         unread = links is None and (page.outlink_count or not _was_read(page))
         return title, None if unread else _by_url(links or ())
     if (title is None or links is None) and (page.content_type is None or is_html(page.content_type)):
-        found = extract(page.body, page.url, charset_of(page))
+        found = extract(page.body, page.url, charset_of(page), content_type=media_of(page))
         title, links = title or found.title, found.outlinks if links is None else links
     return title, _by_url(links or ())
 
