@@ -184,13 +184,14 @@ def run(tests: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="quick-", dir=memory, ignore_cleanup_errors=True) as folder:
         command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "--maxprocesses", "8", "--dist", "worksteal"]
         command += ["-m", "not slow and not hbase", f"--basetemp={folder}/pytest", *tests]
-        # In a group of its own: what interrupts `make` comes here alone, and ends pytest and its workers at once.
+        # In a group of its own: what interrupts `make` comes here alone, and ends pytest and its workers at once, also
+        # those in which a test has turned signals off.
         pytest = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "TMPDIR": folder}, process_group=0)
         try:
             code = pytest.wait()
         finally:
             if pytest.poll() is None:
-                os.killpg(pytest.pid, signal.SIGTERM)
+                os.killpg(pytest.pid, signal.SIGKILL)
                 pytest.wait()
     return 0 if code == NOTHING_COLLECTED else code
 
