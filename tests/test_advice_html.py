@@ -13,8 +13,7 @@ import pytest
 from markup_tags import Tags
 from webtable.rowkey import CompositeKey, HashedKey, Text, UInt
 from webtable.rowkey.advice import Advice, Judgement, advise, heat_map, scale_of
-from webtable.rowkey.advice.heat_map import ON_DARK, ON_LIGHT
-from webtable.rowkey.advice.ranking import start_text
+from webtable.rowkey.advice.heat_map import ON_DARK, ON_LIGHT, start_text
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "<script>alert('1')</script>&\"\x00\u202e"

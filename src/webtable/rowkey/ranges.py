@@ -285,6 +285,9 @@ def _distinct(name: str, keys: Iterable[bytes]) -> set[bytes]:
 
 def _parting(before: bytes, key: bytes) -> bytes:
     """Return the shortest prefix of *key* that sorts after *before*."""
-    pairs = zip(before, key, strict=False)
-    shared = next((place for place, (low, high) in enumerate(pairs) if low != high), len(before))
-    return key[: shared + 1]
+    return key[: shared_start(before, key) + 1]
+
+
+def shared_start(low: bytes, high: bytes) -> int:
+    """Return the length of the common prefix of two keys."""
+    return next((at for at, pair in enumerate(zip(low, high, strict=False)) if pair[0] != pair[1]), len(low))

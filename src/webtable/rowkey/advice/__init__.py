@@ -11,9 +11,9 @@ from webtable.rowkey.advice.designs import (
     url_design,
     web_design,
 )
-from webtable.rowkey.advice.heat_map import heat_map
+from webtable.rowkey.advice.heat_map import heat_map, scale_of
 from webtable.rowkey.advice.questions import Question
-from webtable.rowkey.advice.ranking import CrawlScope, Judgement, scale_of
+from webtable.rowkey.advice.ranking import CrawlScope, Judgement
 
 __all__ = [
     "URL_VALUES",

@@ -6,17 +6,27 @@ import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from webtable.display import Shown
+from webtable.display.text import plural
 from webtable.errors import FieldError, InvalidArgument, InvalidURL
 from webtable.rowkey.advice.costs import CellSize, inquiries
 from webtable.rowkey.advice.designs import WEB_DESIGNS, Design, in_time, key_design, web_design
 from webtable.rowkey.advice.heat_map import heat_map
-from webtable.rowkey.advice.questions import QuestionSet, asked_of
-from webtable.rowkey.advice.ranking import Judgement, Ranking, WrittenTable, judged, scope_of, sentences_of, share_text
+from webtable.rowkey.advice.questions import MOST_DERIVED, QuestionSet, question_set
+from webtable.rowkey.advice.ranking import (
+    CrawlScope,
+    Judgement,
+    WrittenTable,
+    judged,
+    scope_of,
+    sentences_of,
+    share_text,
+)
 from webtable.rowkey.fields.field import is_count
 from webtable.rowkey.key import RowKey
 from webtable.rowkey.ranges import key_text
@@ -53,8 +63,8 @@ class ArrivalSample(NamedTuple, Generic[Item]):
         return 0.0 if self.is_whole or not self.items else 1.96 * math.sqrt(0.25 / len(self.items))
 
 
-def arrival_sample(items: Iterable[Item], most: int) -> ArrivalSample[Item]:
-    """Return a sample of at most *most* of *items* (an even number), and at least half as many if there are more.
+def arrival_sample(items: Iterable[Item], size: int) -> ArrivalSample[Item]:
+    """Return a sample of at most *size* of *items* (an even number), and at least half as many if there are more.
 
     Every block of items (the stride) gives one, chosen at random, so the sample is even over time. When it is full, one
     of every two neighbours is kept, and blocks get twice as long. The same items give the same sample.
@@ -63,8 +73,8 @@ def arrival_sample(items: Iterable[Item], most: int) -> ArrivalSample[Item]:
     kept: list[Item] = []
     stride, chosen, total = 1, 0, 0
     for item in items:
-        if len(kept) == most and total % stride == 0:
-            kept = [kept[at + draw.getrandbits(1)] for at in range(0, most, 2)]
+        if len(kept) == size and total % stride == 0:
+            kept = [kept[at + draw.getrandbits(1)] for at in range(0, size, 2)]
             stride *= 2
         place = total % stride
         if place == 0:
@@ -89,7 +99,7 @@ MOST_MEASURED = 65_536
 """The most keys that are measured; of more a sample is taken."""
 
 
-class Advice(Ranking, frozen=True):
+class Advice(msgspec.Struct, frozen=True):
     """Designs for a row key, the best first, as measured on `keys` keys.
 
     `measured` keys were examined, evenly over time; if these are a sample, every share in the end is accurate to within
@@ -97,9 +107,53 @@ class Advice(Ranking, frozen=True):
     with fewer keys chance alone makes a larger share, so shares at a moment are meaningful only beside their fair
     shares, which are computed for the same number of keys. `skipped` keys could not be encoded; `first_skipped` says
     why for the first. For URLs `scope` says from how many hosts they are, and `holds_for` says in words for which
-    crawls the verdict holds, and why the default of web tables is ranked differently, if it is. `not_asked` are derived
-    questions beyond the limit.
+    crawls the verdict holds. `not_asked` are derived questions beyond the limit.
     """
+
+    designs: tuple[Judgement, ...]
+    keys: int
+    measured: int
+    margin: float
+    regions: int
+    servers: int
+    window: int
+    column: str | None
+    value_bytes: int
+    skipped: int
+    first_skipped: str
+    scope: CrawlScope | None = None
+    holds_for: tuple[str, ...] = ()
+    not_asked: tuple[str, ...] = ()
+
+    @property
+    def best(self) -> Judgement:
+        """The design with the lowest score."""
+        return self.designs[0]
+
+    @property
+    def measure(self) -> str:
+        """A line about the measured keys."""
+        sampled = ""
+        if self.margin:
+            sampled = (
+                f" ({self.measured:,} of them measured, evenly through time: shares in the end ±{self.margin:.1%})"
+            )
+        regions = f"{plural(self.regions, 'region')} on {plural(self.servers, 'server')}"
+        return f"{plural(self.keys, 'key')}{sampled}, {regions}, {self.window:,} at a moment"
+
+    @property
+    def said_of_all(self) -> tuple[str, ...]:
+        """Sentences about all designs: the crawls for which the verdict holds, and the questions not asked."""
+        if not self.not_asked:
+            return self.holds_for
+        left_out = f"questions that were derived are {MOST_DERIVED} at most; left out: {'; '.join(self.not_asked)}"
+        return (*self.holds_for, left_out)
+
+    def __getitem__(self, name: str) -> Judgement:
+        for design in self.designs:
+            if design.name == name:
+                return design
+        raise KeyError(name)
 
     def to_json(self) -> bytes:
         """Return the advice as JSON, with keys as the HBase shell shows them."""
@@ -114,11 +168,11 @@ class Advice(Ranking, frozen=True):
     def _shown(self) -> Shown:
         """Return the designs, the best first, with the first of their reasons."""
         rows = [
-            (place, one.name, f"{one.score:.1f}", share_text(one.writes.hottest_at_once), one.why[0])
-            for place, one in enumerate(self.designs, 1)
+            (place, design.name, f"{design.score:.1f}", share_text(design.writes.hottest_at_once), design.why[0])
+            for place, design in enumerate(self.designs, 1)
         ]
-        said = " ".join(f"{one[:1].upper()}{one[1:]}." for one in self.said_of_all)
-        return Shown(self.measure, ("", "design", "score", "hottest region, at a moment", "why"), rows, said)
+        note = " ".join(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in self.said_of_all)
+        return Shown(self.measure, ("", "design", "score", "hottest region, at a moment", "why"), rows, note)
 
     def __str__(self) -> str:
         lines = [self.measure, *self.said_of_all]
@@ -156,23 +210,24 @@ def advise(
     Raises `InvalidArgument` if there are no keys or designs, and for an unknown design or question.
     """
     stream = iter(keys)
-    first = list(islice(stream, 1))
-    chosen = _designs(designs, first)
+    if not (first := list(islice(stream, 1))):
+        raise InvalidArgument("keys must have a key to measure designs on; there is none")
+    chosen = _designs(designs, first[0])
     _check_numbers(regions, servers, window, value_bytes, most)
     refused = _Refused()
     taken = refused.without(chain(first, stream), chosen[0])
-    example = _first_of(taken, refused)
-    asked = asked_of(chosen, example, questions)
-    sample = arrival_sample(chain([example], taken), most - most % 2)
+    if not (first := list(islice(taken, 1))):
+        raise InvalidArgument(f"keys must have a key to measure designs on: {refused.first}")
+    asked = question_set(chosen, first[0], questions)
+    sample = arrival_sample(chain(first, taken), most - most % 2)
     if any(design.takes_times for design in chosen):
         sample = sample._replace(items=in_time(sample.items))
     at_once = _at_once(sample, window)
     table = WrittenTable(regions, servers, at_once, CellSize(column, value_bytes))
-    found, items = _judged_alike(chosen, sample.items, table, asked, refused)
-    ranked = tuple(sorted(found, key=lambda one: one.score))
+    judgements, items = _judged_alike(chosen, sample.items, table, asked, refused)
     scope = scope_of(items, regions) if all(design.takes_urls for design in chosen) else None
     return Advice(
-        designs=ranked,
+        designs=tuple(sorted(judgements, key=attrgetter("score"))),
         keys=sample.total - len(sample.items) + len(items),
         measured=len(items),
         margin=sample.margin,
@@ -185,7 +240,7 @@ def advise(
         first_skipped=refused.first,
         scope=scope,
         not_asked=asked.left_out,
-        holds_for=sentences_of(scope, ranked, regions, is_sampled=not sample.is_whole) if scope else (),
+        holds_for=sentences_of(scope, regions, is_sampled=not sample.is_whole) if scope else (),
     )
 
 
@@ -205,32 +260,21 @@ def _check_numbers(regions: int, servers: int, window: int | None, value_bytes: 
         raise InvalidArgument(f"regions={regions!r} must be at most {MOST_REGIONS:,}, to be counted moment by moment")
 
 
-def _first_of(taken: Iterator[Any], refused: _Refused) -> Any:
-    """Return the first key that can be encoded; raises `InvalidArgument` if there is none."""
-    for first in taken:
-        return first
-    reason = f": {refused.first}" if refused.count else ""
-    raise InvalidArgument(f"keys must have a key to measure designs on{reason}")
-
-
 def _judged_alike(
-    designs: Sequence[Design], items: list[Any], table: WrittenTable, asked: QuestionSet, refused: _Refused
+    designs: Sequence[Design], items: list[Any], table: WrittenTable, questions: QuestionSet, refused: _Refused
 ) -> tuple[list[Judgement], list[Any]]:
     """Return *designs*, judged on the *items* that all designs can encode, and these items."""
     try:
-        return _judged(designs, items, table, asked), items
+        queries = inquiries(questions.questions, questions.named, items, questions.value_of)
+        return [judged(design, items, table, queries) for design in designs], items
     except (InvalidURL, FieldError):
         # An item that the first design encodes may fail in another one: a key may be too long with a salt.
+        encodable = items
         for design in designs[1:]:
-            items = list(refused.without(items, design))
-        if not items:
+            encodable = list(refused.without(encodable, design))
+        if len(encodable) in (0, len(items)):
             raise
-        return _judged(designs, items, table, asked), items
-
-
-def _judged(designs: Sequence[Design], items: list[Any], table: WrittenTable, asked: QuestionSet) -> list[Judgement]:
-    put = inquiries(asked.questions, asked.named, items, asked.value_of)
-    return [judged(design, items, table, put) for design in designs]
+        return _judged_alike(designs, encodable, table, questions, refused)
 
 
 def _at_once(sample: ArrivalSample[Any], window: int | None) -> int:
@@ -265,29 +309,28 @@ class _Refused:
                 yield item
 
 
-def _designs(given: Sequence[str | Design] | Mapping[str, RowKey], first: Sequence[Any]) -> list[Design]:
-    if isinstance(given, Mapping):
-        if first and not isinstance(first[0], Mapping):
-            raise InvalidArgument(f"keys={first[0]!r} … must be mappings of values, for keys that are declared")
-        for name, key in given.items():
+def _designs(named: Sequence[str | Design] | Mapping[str, RowKey], first: Any) -> list[Design]:
+    """Return the designs that the caller has *named*, for keys such as *first*."""
+    if isinstance(named, Mapping):
+        if not isinstance(first, Mapping):
+            raise InvalidArgument(f"keys={first!r} … must be mappings of values, for keys that are declared")
+        for name, key in named.items():
             if not isinstance(key, RowKey):
                 raise InvalidArgument(f"designs[{name!r}]={key!r} must be a declared key (of a WebKey its `parts`)")
-        names = {name for key in given.values() for name in key.names}
-        item = {name: value for name, value in first[0].items() if name in names} if first else {}
-        if first and not item:
-            raise InvalidArgument(f"keys={first[0]!r} … must have values of {', '.join(sorted(names))}")
-        found = [key_design(name, key, item) for name, key in given.items() if item]
-    elif isinstance(given, str):
-        raise InvalidArgument(f"designs={given!r} must be a list of names, or keys by name")
+        names = {name for key in named.values() for name in key.names}
+        item = {name: value for name, value in first.items() if name in names}
+        if named and not item:
+            raise InvalidArgument(f"keys={first!r} … must have values of {', '.join(sorted(names))}")
+        designs = [key_design(name, key, item) for name, key in named.items()]
+    elif isinstance(named, str):
+        raise InvalidArgument(f"designs={named!r} must be a list of names, or keys by name")
     else:
-        found = [web_design(design) if isinstance(design, str) else design for design in given]
-        if wrong := [design for design in found if not isinstance(design, Design)]:
+        designs = [web_design(design) if isinstance(design, str) else design for design in named]
+        if wrong := [design for design in designs if not isinstance(design, Design)]:
             raise InvalidArgument(f"designs={wrong[0]!r} must be named, or be a Design; declared keys come by a name")
-    if (given and not found) and not first:
-        raise InvalidArgument("keys must have a key to measure designs on; there is none")
-    if not found or len({design.name for design in found}) != len(found):
-        raise InvalidArgument(f"designs={given!r} must be one or more, each of them once")
-    return found
+    if not designs or len({design.name for design in designs}) != len(designs):
+        raise InvalidArgument(f"designs={named!r} must be one or more, each of them once")
+    return designs
 
 
 def _with_text(value: Any) -> Any:

@@ -1,4 +1,7 @@
-"""The cost of a question for a design: ranges, calls, rows read for each row wanted, and order."""
+"""What is measured of a design: how its writes are distributed, how long its keys are, and what its questions cost.
+
+The cost of a question has its ranges, calls, the rows read for each row wanted, and how the latest row is found.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webtable.rowkey.advice.designs import Design
-    from webtable.rowkey.key import Latest, RowKey
     from webtable.rowkey.ranges import KeyRange
 
 
-# --- Measurements of a design: the distribution of its writes over regions and time, and the length of its keys -------
+# --- Writes and lengths -----------------------------------------------------------------------------------------------
 
 
 HOT = 1.5
@@ -192,7 +194,7 @@ def _in_order(keys: Sequence[bytes], window: int) -> tuple[float, float]:
     # Neighbouring keys would not do: the pages of one host may come in order, but the hosts in random order.
     pairs = list(zip(keys, keys[window:], strict=False))
     count = max(1, len(pairs))
-    return sum(one < other for one, other in pairs) / count, sum(one > other for one, other in pairs) / count
+    return sum(before < key for before, key in pairs) / count, sum(before > key for before, key in pairs) / count
 
 
 def _hot(owners: Sequence[str], places: Sequence[int], totals: Sequence[int], splits: Sequence[bytes]) -> Hot:
@@ -203,7 +205,7 @@ def _hot(owners: Sequence[str], places: Sequence[int], totals: Sequence[int], sp
     return Hot(region, start, totals[region] / len(places), owner, count / totals[region])
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- The cost of a question -------------------------------------------------------------------------------------------
 
 
 GROUPS = 8
@@ -238,26 +240,25 @@ def inquiries(
     questions: Sequence[Question], named: Collection[str], items: Sequence[Any], value_of: ValueOf
 ) -> list[Inquiry]:
     """Return *questions* with the values that *value_of* finds in some of *items*."""
-    asked = items[:: max(1, len(items) // _ASKED)][:_ASKED]
+    sampled = items[:: max(1, len(items) // _ASKED)][:_ASKED]
     return [
-        Inquiry(question, asked) if str(question) in named else _inquiry(question, asked, items, value_of)
+        Inquiry(question, sampled) if str(question) in named else _inquiry(question, sampled, items, value_of)
         for question in questions
     ]
 
 
-def _inquiry(question: Question, asked: Sequence[Any], items: Sequence[Any], value_of: ValueOf) -> Inquiry:
-    ends = {name: _ends([value_of(item, name) for item in items]) for name in question.between}
+def _inquiry(question: Question, sampled: Sequence[Any], items: Sequence[Any], value_of: ValueOf) -> Inquiry:
+    in_order = {name: _sorted([value_of(item, name) for item in items]) for name in question.between}
     conditions = [
         {name: value_of(item, name) for name in question.given}
-        | {name: between(since := value_of(item, name), _until(ends[name], since)) for name in question.between}
-        for item in asked
+        | {name: between(since := value_of(item, name), _until(in_order[name], since)) for name in question.between}
+        for item in sampled
     ]
-    if question.latest:
-        return Inquiry(question, asked, conditions, 1.0)
-    return Inquiry(question, asked, conditions, _wanted(question, conditions, items, value_of))
+    wanted = 1.0 if question.latest else _wanted(question, conditions, items, value_of)
+    return Inquiry(question, sampled, conditions, wanted)
 
 
-def _ends(values: list[Any]) -> list[Any]:
+def _sorted(values: list[Any]) -> list[Any]:
     """Return *values* sorted; empty if they cannot be sorted."""
     try:
         return sorted(values)
@@ -265,12 +266,10 @@ def _ends(values: list[Any]) -> list[Any]:
         return []
 
 
-def _until(ends: Sequence[Any], since: Any) -> Any:
-    """Return the value a tenth of all rows after *since*; None if there is none."""
-    if not ends:
-        return None
-    place = max(bisect_left(ends, since) + len(ends) // _PART, bisect_right(ends, since))
-    return ends[place] if place < len(ends) else None
+def _until(values: Sequence[Any], since: Any) -> Any:
+    """Return the value a tenth of all *values* after *since*; None if there is none."""
+    place = max(bisect_left(values, since) + len(values) // _PART, bisect_right(values, since)) if values else 0
+    return values[place] if place < len(values) else None
 
 
 def _wanted(
@@ -279,19 +278,22 @@ def _wanted(
     """Return how many of *items* meet the conditions, on average; None if values cannot be compared."""
     if len(question.between) > 1:
         return None
+    # By the values of the question, the sorted values of which it takes a range: so each condition is two bisections.
     groups: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
-    name = question.between[0] if question.between else None
+    ranged = question.between[0] if question.between else None
     try:
         for item in items:
-            groups[tuple(value_of(item, given) for given in question.given)].append(
-                0 if name is None else value_of(item, name)
-            )
+            values = tuple(value_of(item, name) for name in question.given)
+            groups[values].append(0 if ranged is None else value_of(item, ranged))
         for group in groups.values():
             group.sort()
     except TypeError:
         return None
-    found = (_count(groups[tuple(one[given] for given in question.given)], name and one[name]) for one in conditions)
-    return sum(found) / len(conditions)
+    counts = (
+        _count(groups[tuple(condition[name] for name in question.given)], ranged and condition[ranged])
+        for condition in conditions
+    )
+    return sum(counts) / len(conditions)
 
 
 def _count(group: Sequence[Any], condition: Any) -> int:
@@ -342,17 +344,25 @@ def measure_questions(
 def _cost(design: Design, splits: Sequence[bytes], inquiry: Inquiry, keys: Sequence[bytes]) -> QuestionCost:
     question, name = inquiry.question, str(inquiry.question)
     is_named = name in design.questions
+    order: Order = ""
     try:
-        found, order = _answers(design, inquiry)
+        if is_named:
+            each = [design.questions[name](item) for item in inquiry.items]
+        elif not question.latest:
+            each = _ranges(design, inquiry.conditions)
+        else:
+            newest = [design.key.latest(**design.conditions(values)) for values in inquiry.conditions]
+            each = [latest.ranges for latest in newest]
+            order = "reverse scan" if newest[0].backwards else "as stored"
     except (NoRange, UnknownField) as exc:
         return _unanswered(design, inquiry, exc, keys)
-    mean = sum(map(len, found)) / len(found)
+    mean = sum(map(len, each)) / len(each)
     if name in design.gets:
         calls = calls_without = 1.0  # a call reads many rows
     else:
-        calls = sum(len(calls_of(groups_of(some, splits, GROUPS), 1)) for some in found) / len(found)
+        calls = sum(len(calls_of(groups_of(ranges, splits, GROUPS), 1)) for ranges in each) / len(each)
         calls_without = mean * CALLS_A_SCANNER
-    read = _rows_read(found, keys, most=1 if question.latest and not is_named else len(keys))
+    read = _rows_read(each, keys, at_most=1 if order else len(keys))
     return QuestionCost(
         name,
         mean,
@@ -366,88 +376,52 @@ def _cost(design: Design, splits: Sequence[bytes], inquiry: Inquiry, keys: Seque
     )
 
 
-def _answers(design: Design, inquiry: Inquiry) -> tuple[list[list[KeyRange]], Order]:
-    """Return the ranges of the question for each of its items, and how the latest row is found in them."""
-    if ask := design.questions.get(str(inquiry.question)):
-        return [ask(item) for item in inquiry.items], ""
-    if not inquiry.question.latest:
-        return [_ranges(design, conditions) for conditions in inquiry.conditions], ""
-    found = [_latest(design, conditions) for conditions in inquiry.conditions]
-    return [latest.ranges for latest in found], "reverse scan" if found[0].backwards else "as stored"
-
-
-def _ranges(design: Design, conditions: Mapping[str, Any]) -> list[KeyRange]:
-    return _key(design).ranges(**design.conditions(conditions))
-
-
-def _latest(design: Design, values: Mapping[str, Any]) -> Latest:
-    return _key(design).latest(**design.conditions(values))
-
-
-def _key(design: Design) -> RowKey:
-    if design.key is None:
-        raise NoRange(f"{design.name} does not say what its key is", "ask only its own questions, or give it a key")
-    return design.key
+def _ranges(design: Design, conditions: Sequence[Mapping[str, Any]]) -> list[list[KeyRange]]:
+    return [design.key.ranges(**design.conditions(values)) for values in conditions]
 
 
 def _unanswered(design: Design, inquiry: Inquiry, exc: NoRange | UnknownField, keys: Sequence[bytes]) -> QuestionCost:
     """Return the cost without ranges: reading those of a wider question, or the whole table."""
     question = inquiry.question
     reason, fix = (exc.reason, exc.fix) if isinstance(exc, NoRange) else (str(exc), "put it into the key")
-    if index := _index_of(question, design):
-        fix += f", or add an index by {index}"
+    if str(question) not in design.questions:  # a named question is not made of values
+        names = ", ".join(question.names)
+        newest = " and ".join(filter(None, [names, "the time, newest first"]))
+        fix += f", or add an index by {newest if question.latest else names}"
     read, instead = float(len(keys)), ""
-    for said, found in _wider(design, inquiry):
-        rows = _rows_read(found, keys, most=len(keys))
+    for wider, each in _wider(design, inquiry):
+        rows = _rows_read(each, keys, at_most=len(keys))
         if rows < read:
-            read, instead = rows, said
+            read, instead = rows, wider
+    order: Order = "sort" if question.latest else ""
     return QuestionCost(
-        str(question),
-        None,
-        None,
-        None,
-        reason,
-        fix,
-        instead,
-        question.weight,
-        read,
-        inquiry.wanted,
-        "sort" if question.latest else "",
+        str(question), None, None, None, reason, fix, instead, question.weight, read, inquiry.wanted, order
     )
-
-
-def _index_of(question: Question, design: Design) -> str:
-    """Return the values of an index that answers *question*; a named question of a design is not made of values."""
-    if str(question) in design.questions:
-        return ""
-    if not question.latest:
-        return ", ".join(question.names)
-    return " and ".join([*filter(None, [", ".join(question.given)]), "the time, newest first"])
 
 
 def _wider(design: Design, inquiry: Inquiry) -> Iterator[tuple[str, list[list[KeyRange]]]]:
     """Yield wider questions for which *design* has ranges, with these ranges."""
-    names = list(inquiry.question.names) if inquiry.conditions else []
+    names = inquiry.question.names if inquiry.conditions else ()
     for count in range(len(names), 0, -1):
-        for some in combinations(names, count):
+        for kept in combinations(names, count):
             try:
-                found = [_ranges(design, {name: one[name] for name in some}) for one in inquiry.conditions]
+                each = _ranges(design, [{name: values[name] for name in kept} for values in inquiry.conditions])
             except (NoRange, UnknownField):
                 continue
-            yield ", ".join(_said(name, inquiry.conditions[0][name]) for name in some), found
+            yield ", ".join(_label(name, inquiry.conditions[0][name]) for name in kept), each
 
 
-def _said(name: str, condition: Any) -> str:
+def _label(name: str, condition: Any) -> str:
     return f"{name} between" if isinstance(condition, Between) else name
 
 
-def _rows_read(found: Sequence[Sequence[KeyRange]], keys: Sequence[bytes], *, most: int) -> float:
-    """Return how many of *keys* are in the ranges of an item, on average, counting at most *most* for each range."""
-    each = max(map(len, found), default=1) or 1
-    counted = found[: max(1, _MOST_COUNTED // each)]
-    return sum(min(most, _rows_in(one, keys)) for ranges in counted for one in ranges) / len(counted)
+def _rows_read(each: Sequence[Sequence[KeyRange]], keys: Sequence[bytes], *, at_most: int) -> float:
+    """Return how many of *keys* are in the ranges of an item, on average, counting *at_most* so many for each range."""
+    longest = max(map(len, each), default=1) or 1
+    counted = each[: max(1, _MOST_COUNTED // longest)]
+    return sum(min(at_most, _rows_in(within, keys)) for ranges in counted for within in ranges) / len(counted)
 
 
-def _rows_in(one: KeyRange, keys: Sequence[bytes]) -> int:
-    start = bisect_left(keys, one.start)
-    return max(0, (bisect_left(keys, one.stop) if one.stop else len(keys)) - start)
+def _rows_in(within: KeyRange, keys: Sequence[bytes]) -> int:
+    start = bisect_left(keys, within.start)
+    return max(0, (bisect_left(keys, within.stop) if within.stop else len(keys)) - start)

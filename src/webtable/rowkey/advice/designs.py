@@ -51,6 +51,7 @@ class Design:
     owner: Callable[[Any], str]
     splits: Splits
     fix: str
+    key: RowKey
     remedy_of_order: str = "a salt or a hash at the beginning would distribute them"
     note: str = ""
     gets: frozenset[str] = frozenset({"point", "latest"})
@@ -59,7 +60,6 @@ class Design:
     """Whether the items are URLs."""
     takes_times: bool = False
     """Whether the URLs must have times of arrival (`url_design`)."""
-    key: RowKey | None = None
     conditions: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
 
 
@@ -83,9 +83,9 @@ def key_design(name: str, key: RowKey, item: Mapping[str, Any]) -> Design:
         lambda values: ", ".join(f"{name}={values[name]!r}" for name in owners),
         natural_splits(key),
         fixes.of_owner,
+        key,
         fixes.of_order,
         gets=frozenset({POINT} - item.keys()),
-        key=key,
     )
 
 
@@ -289,16 +289,16 @@ def url_conditions(key: RowKey) -> Callable[[Mapping[str, Any]], dict[str, Any]]
     """
     times = times_of(key)
 
-    def conditions(given: Mapping[str, Any]) -> dict[str, Any]:
-        known = _following(given)
-        is_page = _is_one(known.get("url"))
-        when = [condition for name, condition in given.items() if name not in URL_VALUES]
+    def conditions(values: Mapping[str, Any]) -> dict[str, Any]:
+        implied = _implied(values)
+        is_page = _is_single(implied.get("url"))
+        when = [condition for name, condition in values.items() if name not in URL_VALUES]
         if when:
-            known |= dict.fromkeys(times, when[0])
-        if _is_one(given.get("domain")) and "domain" not in key.names and "host" not in known:
-            known["host"] = below(given["domain"])
-        taken = {name: known[name] for name in key.names if name in known}
-        for name in given:
+            implied |= dict.fromkeys(times, when[0])
+        if _is_single(values.get("domain")) and "domain" not in key.names and "host" not in implied:
+            implied["host"] = below(values["domain"])
+        taken = {name: implied[name] for name in key.names if name in implied}
+        for name in values:
             follows = name in taken or is_page or (name == "domain" and "host" in taken)
             if not (follows if name in URL_VALUES else times or is_page):
                 raise UnknownField(f"{name!r} is not a field of the key; it has {', '.join(key.names)}")
@@ -307,20 +307,20 @@ def url_conditions(key: RowKey) -> Callable[[Mapping[str, Any]], dict[str, Any]]
     return conditions
 
 
-def _following(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *given*, with the values that follow from them."""
-    known = {name: given[name] for name in URL_VALUES if name in given}
-    values = {name: value for name, value in known.items() if _is_one(value)}
-    if values.keys() >= {"host", "rest"}:
-        values["url"] = url_of(values["host"], values["rest"])
-    if "url" in values:
-        return {name: make(values["url"]) for name, make in MAKERS.items()} | known
-    if "host" in values:
-        values.setdefault("domain", registered_domain(values["host"]))
-    return values | known
+def _implied(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *values* of a URL, with those that follow from them: of a URL all, of a host its domain."""
+    own = {name: values[name] for name in URL_VALUES if name in values}
+    single = {name: value for name, value in own.items() if _is_single(value)}
+    if single.keys() >= {"host", "rest"}:
+        single["url"] = url_of(single["host"], single["rest"])
+    if "url" in single:
+        return {name: make(single["url"]) for name, make in MAKERS.items()} | own
+    if "host" in single:
+        single.setdefault("domain", registered_domain(single["host"]))
+    return single | own
 
 
-def _is_one(value: Any) -> bool:
+def _is_single(value: Any) -> bool:
     """Whether *value* is a single value, neither a condition nor missing."""
     return value is not None and not isinstance(value, Condition)
 
@@ -424,12 +424,12 @@ def url_design(name: str, key: RowKey | WebKey) -> Design:
         _domain_of if by_domain else host_of,
         natural_splits(declared),
         fix,
+        declared,
         fixes.of_order,
         note="its times are made up: the URLs come evenly over 64 days" if times else "",
         gets=frozenset({"point"} if times else {"point", "latest"}),
         takes_urls=True,
         takes_times=bool(times),
-        key=declared,
         conditions=url_conditions(declared),
     )
 

@@ -52,13 +52,13 @@ class Question:
     @classmethod
     def of(cls, text: str) -> Question:
         """Return the question in *text*, with its weight after a colon; raises `InvalidArgument`."""
-        said, colon, weight = text.partition(":")
-        latest = _LATEST.match(said.strip())
-        names = said.strip()[latest.end() :] if latest else said.strip()
+        words, colon, weight = text.partition(":")
+        latest = _LATEST.match(words.strip())
+        names = words.strip()[latest.end() :] if latest else words.strip()
         if not names and not latest:
             raise InvalidArgument(f"questions={text!r} is empty: name a field, as in 'channel, sent between'")
-        given, between = _names(text, names) if names else ((), ())
-        return cls(given, between, latest is not None, _weight(text, weight) if colon else 1.0)
+        single, between = _names(text, names) if names else ((), ())
+        return cls(single, between, latest is not None, _weight(text, weight) if colon else 1.0)
 
     def __str__(self) -> str:
         names = ", ".join((*self.given, *(f"{name} between" for name in self.between)))
@@ -76,20 +76,20 @@ class Question:
 
 
 def _names(text: str, names: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    given: list[str] = []
+    single: list[str] = []
     between: list[str] = []
     for part in map(str.strip, names.split(",")):
-        found = _PART.fullmatch(part)
+        field = _PART.fullmatch(part)
         if not part:
             raise InvalidArgument(f"questions={text!r} has nothing between two commas, or after the last one")
         if ";" in part:
             raise InvalidArgument(f"questions={text!r} must be one question")
-        if found is None:
+        if field is None:
             raise InvalidArgument(
                 f"questions={text!r}: {part!r} must be a field, or a field and between, as in 'sent between'"
             )
-        (between if found[2] else given).append(found[1])
-    return tuple(given), tuple(between)
+        (between if field[2] else single).append(field[1])
+    return tuple(single), tuple(between)
 
 
 def _weight(text: str, weight: str) -> float:
@@ -102,22 +102,22 @@ def _weight(text: str, weight: str) -> float:
     return number
 
 
-def own_questions(asked: Sequence[str | Question], values: Collection[str], named: Collection[str]) -> list[Question]:
+def own_questions(own: Sequence[str | Question], values: Collection[str], named: Collection[str]) -> list[Question]:
     """Return the questions of the user, without repetitions; *values* and *named* are the names that they may use.
 
     Raises `InvalidArgument` for no questions, an invalid one, or an unknown name, with the closest known one.
     """
-    if isinstance(asked, str):
-        raise InvalidArgument(f"questions={asked!r} must be a list of questions, as in ['channel, sent between: 3']")
-    if not asked:
-        raise InvalidArgument(f"questions={asked!r} must be one or more of {', '.join([*named, *values])}")
-    found: dict[object, Question] = {}
-    for said in asked:
-        question = Question.of(said) if isinstance(said, str) else said
+    if isinstance(own, str):
+        raise InvalidArgument(f"questions={own!r} must be a list of questions, as in ['channel, sent between: 3']")
+    if not own:
+        raise InvalidArgument(f"questions={own!r} must be one or more of {', '.join([*named, *values])}")
+    questions: dict[object, Question] = {}
+    for item in own:
+        question = Question.of(item) if isinstance(item, str) else item
         _check(question, values, named)
-        before = found.get(question.meaning)
-        found[question.meaning] = replace(question, weight=question.weight + (before.weight if before else 0.0))
-    return list(found.values())
+        before = questions.get(question.meaning)
+        questions[question.meaning] = replace(question, weight=question.weight + (before.weight if before else 0.0))
+    return list(questions.values())
 
 
 def _check(question: Question, values: Collection[str], named: Collection[str]) -> None:
@@ -143,10 +143,10 @@ def _check(question: Question, values: Collection[str], named: Collection[str]) 
 def _unknown(name: str, count: int, values: Collection[str], named: Collection[str]) -> str:
     if name in named and count > 1:
         return f"{name!r} is a separate question; separate questions by ';'"
-    known = list(dict.fromkeys([*values, *(named if count == 1 else ())]))
-    if close := get_close_matches(name, known, 1, _ALIKE):
+    names = list(dict.fromkeys([*values, *(named if count == 1 else ())]))
+    if close := get_close_matches(name, names, 1, _ALIKE):
         return f"there is no field {name!r}; the closest is {close[0]}"
-    return f"there is no field {name!r}; there are {', '.join(known)}"
+    return f"there is no field {name!r}; there are {', '.join(names)}"
 
 
 def derived_questions(
@@ -161,15 +161,14 @@ def derived_questions(
     latest row of them. Nothing follows after a time: who knows its *moment* knows the row. *normal* returns the normal
     form of a question, None for one that is asked anyway.
     """
-    found: dict[object, Question] = {}
+    derived: dict[object, Question] = {}
     for key in keys:
         for question in map(normal, _made_for(leading_names(key), times, moments)):
             if question is not None:
-                found.setdefault(question.meaning, question)
-    shortest = sorted(found.values(), key=lambda question: len(question.names))
-    kept = {question.meaning for question in shortest[:MOST_DERIVED]}
-    asked = [question for meaning, question in found.items() if meaning in kept]
-    return asked, tuple(str(question) for question in shortest[MOST_DERIVED:])
+                derived.setdefault(question.meaning, question)
+    shortest = sorted(derived.values(), key=lambda question: len(question.names))
+    kept = shortest[:MOST_DERIVED]
+    return [question for question in derived.values() if question in kept], tuple(map(str, shortest[MOST_DERIVED:]))
 
 
 def leading_names(key: CompositeKey) -> list[str]:
@@ -200,11 +199,11 @@ def _made_for(names: Sequence[str], times: Sequence[str], moments: Collection[st
             return
 
 
-def _in_time(given: tuple[str, ...], times: Sequence[str]) -> Iterator[Question]:
+def _in_time(prefix: tuple[str, ...], times: Sequence[str]) -> Iterator[Question]:
     for time in times:
-        yield Question(given, (time,))
+        yield Question(prefix, (time,))
     if times:
-        yield Question(given, latest=True)
+        yield Question(prefix, latest=True)
 
 
 def normal_question(times: Collection[str]) -> Callable[[Question], Question | None]:
@@ -214,17 +213,17 @@ def normal_question(times: Collection[str]) -> Callable[[Question], Question | N
     """
 
     def normal(question: Question) -> Question | None:
-        given = set(question.given)
-        if given & {"url"} or given >= {"host", "rest"}:
-            given = {"url"}
-        elif "host" in given:
-            given -= {"domain"}
-        if not question.between and given in _ASKED_BY_NAME[question.latest]:
+        names = set(question.given)
+        if names & {"url"} or names >= {"host", "rest"}:
+            names = {"url"}
+        elif "host" in names:
+            names -= {"domain"}
+        if not question.between and names in _ASKED_BY_NAME[question.latest]:
             return None
-        if not question.between and given == {"url"} and not times:
+        if not question.between and names == {"url"} and not times:
             return None
-        names = tuple(name for name in URL_VALUES if name in given)
-        return replace(question, given=names, between=tuple(times)[:1] if question.between else ())
+        single = tuple(name for name in URL_VALUES if name in names)
+        return replace(question, given=single, between=tuple(times)[:1] if question.between else ())
 
     return normal
 
@@ -241,7 +240,7 @@ class QuestionSet(NamedTuple):
     left_out: tuple[str, ...]
 
 
-def asked_of(designs: Sequence[Design], example: Any, own: Sequence[str | Question] | None) -> QuestionSet:
+def question_set(designs: Sequence[Design], example: Any, own: Sequence[str | Question] | None) -> QuestionSet:
     """Return the questions for *designs*, about items such as *example*; *own* are the questions of the user.
 
     If there are such, only they have a weight. Raises `InvalidArgument` for a question that cannot be asked.
@@ -249,32 +248,29 @@ def asked_of(designs: Sequence[Design], example: Any, own: Sequence[str | Questi
     named = tuple(dict.fromkeys(name for design in designs for name in design.questions))
     is_of_urls = designs[0].takes_urls
     values = _url_values(designs) if is_of_urls else _row_values(designs, example)
-    asked = [] if own is None else own_questions(own, list(values), named)
+    weighed = [] if own is None else own_questions(own, list(values), named)
     derived, left_out = derived_questions(
         [design.key for design in designs if isinstance(design.key, CompositeKey)],
         [name for name, kind in values.items() if issubclass(kind, date)],
         [name for name, kind in values.items() if issubclass(kind, datetime)],
-        normal_question([name for name, kind in values.items() if kind is datetime]) if is_of_urls else lambda one: one,
+        normal_question([name for name, kind in values.items() if kind is datetime]) if is_of_urls else lambda q: q,
     )
     # If a value has the name of the question for one row, that row is asked for by its values.
-    rows = [] if named else [Question(design.key.names) for design in designs if design.key is not None]
-    found = {question.meaning: question for question in asked}
+    rows = [] if named else [Question(design.key.names) for design in designs]
+    questions = {question.meaning: question for question in weighed}
     for question in (*map(Question.of, named), *derived, *rows):
-        found.setdefault(question.meaning, replace(question, weight=0.0 if asked else 1.0))
-    return QuestionSet(list(found.values()), named, url_value if is_of_urls else _row_value, left_out)
-
-
-def _row_value(values: Mapping[str, Any], name: str) -> Any:
-    return values.get(name)
+        questions.setdefault(question.meaning, replace(question, weight=0.0 if weighed else 1.0))
+    value_of = url_value if is_of_urls else lambda values, name: values.get(name)
+    return QuestionSet(list(questions.values()), named, value_of, left_out)
 
 
 def _row_values(designs: Sequence[Design], example: Mapping[str, Any]) -> dict[str, type]:
     """Return the names of the values of rows, with their types in *example*; times are those that a key takes."""
-    names = {name for design in designs if design.key is not None for name in design.key.names}
+    names = {name for design in designs for name in design.key.names}
     return {name: type(value) if name in names else object for name, value in example.items()}
 
 
 def _url_values(designs: Sequence[Design]) -> dict[str, type]:
     """Return the names of the values of URLs with their types, including the times of *designs*."""
-    times = (name for design in designs if design.key is not None for name in sorted(times_of(design.key)))
+    times = (name for design in designs for name in sorted(times_of(design.key)))
     return dict.fromkeys(URL_VALUES, str) | dict.fromkeys(times, datetime)
