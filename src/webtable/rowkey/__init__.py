@@ -85,50 +85,14 @@ __all__ = [
 
 _HOMES = {
     "webtable.rowkey.composite": ("CompositeKey",),
-    "webtable.rowkey.fields.dates": (
-        "Date",
-        "DateTime",
-        "ReverseTimestamp",
-        "Time",
-        "Timestamp",
-    ),
+    "webtable.rowkey.fields.dates": ("Date", "DateTime", "ReverseTimestamp", "Time", "Timestamp"),
     "webtable.rowkey.fields.domain": ("ReversedDomain",),
-    "webtable.rowkey.fields.field": (
-        "Condition",
-        "Constant",
-        "Field",
-        "Part",
-        "below",
-        "between",
-        "starting_with",
-    ),
-    "webtable.rowkey.fields.hashes": (
-        "Hash",
-        "HashSalt",
-        "RandomSalt",
-        "RoundRobinSalt",
-    ),
-    "webtable.rowkey.fields.modifiers": (
-        "Descending",
-        "Reversed",
-    ),
-    "webtable.rowkey.fields.numbers": (
-        "Digits",
-        "Hex",
-        "Int",
-        "UInt",
-    ),
-    "webtable.rowkey.fields.text": (
-        "Bytes",
-        "FixedText",
-        "Text",
-    ),
-    "webtable.rowkey.key": (
-        "HashedKey",
-        "Latest",
-        "MAX_KEY",
-        "RowKey",
-    ),
+    "webtable.rowkey.fields.field": ("Condition", "Constant", "Field", "Part", "below", "between", "starting_with"),
+    "webtable.rowkey.fields.hashes": ("Hash", "HashSalt", "RandomSalt", "RoundRobinSalt"),
+    "webtable.rowkey.fields.modifiers": ("Descending", "Reversed"),
+    "webtable.rowkey.fields.numbers": ("Digits", "Hex", "Int", "UInt"),
+    "webtable.rowkey.fields.text": ("Bytes", "FixedText", "Text"),
+    "webtable.rowkey.key": ("HashedKey", "Latest", "MAX_KEY", "RowKey"),
     "webtable.rowkey.ranges": (
         "KeyRange",
         "hex_split_points",
@@ -142,18 +106,8 @@ _HOMES = {
         "split_points",
         "uniform_split_points",
     ),
-    "webtable.rowkey.urls": (
-        "canonical_host",
-        "canonical_url",
-        "join_url",
-    ),
-    "webtable.rowkey.web": (
-        "MAX_WEB_KEY",
-        "Salt",
-        "WebKey",
-        "registered_domain",
-        "suffix_list_version",
-    ),
+    "webtable.rowkey.urls": ("canonical_host", "canonical_url", "join_url"),
+    "webtable.rowkey.web": ("MAX_WEB_KEY", "Salt", "WebKey", "registered_domain", "suffix_list_version"),
 }
 
 if not TYPE_CHECKING:  # otherwise type checkers would accept any name

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from webtable.rowkey.fields.field import Newest
 
 
-# --- Declarations of composite keys: the ends of parts, declarations as text, and the compiled encoder ----------------
+# --- Declarations -----------------------------------------------------------------------------------------------------
 
 
 def checked_separator(separator: Any) -> bytes:
@@ -231,10 +231,7 @@ def _expression(run: Sequence[Part], scope: dict[str, Any]) -> str:
     return f"{constant(part.encoder())}({', '.join(part.takes)})"
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-
-
-# --- Ranges of a composite key for conditions on its values, or the reason why there are none, with a fix ----------
+# --- Ranges -----------------------------------------------------------------------------------------------------------
 
 
 class Scans:
@@ -278,7 +275,12 @@ class Scans:
         unused = self._open(values, place)
         if unused:
             self._no_range(self.parts[place], unused[0])
-        heads, place = self._fanned(heads, place)
+        while place < len(self.parts) and not isinstance(self.parts[place], Field):
+            encodings = self.parts[place].alternatives({})
+            if encodings is None:
+                break
+            heads = self.product(heads, encodings, self.parts[place])
+            place += 1
         newest = self._newest(place)
         if newest is None:
             label = f"with {', '.join(values)} " if values else ""
@@ -314,15 +316,6 @@ class Scans:
         later = [other.name for other in self.parts[place + 1 :] if isinstance(other, Field)]
         return None if part.name in later else part.newest
 
-    def _fanned(self, heads: list[bytes], place: int) -> tuple[list[bytes], int]:
-        while place < len(self.parts) and not isinstance(self.parts[place], Field):
-            encodings = self.parts[place].alternatives({})
-            if encodings is None:
-                break
-            heads = self.product(heads, encodings, self.parts[place])
-            place += 1
-        return heads, place
-
     def product(self, heads: list[bytes], encodings: Sequence[bytes], part: Part) -> list[bytes]:
         """Return all combinations of *heads* and *encodings*; raises `NoRange` for more than 65,536."""
         if len(heads) * len(encodings) > MOST_ALTERNATIVES:
@@ -337,12 +330,14 @@ class Scans:
 
         A name is settled if a field of that name comes before, or a hash that no other value has.
         """
-        heard = {name for part in self.parts[:place] for name in part.takes if _settles(part)}
+        before = self.parts[:place]
+        settling = (part for part in before if isinstance(part, Field) or (isinstance(part, Hash) and part.is_whole))
+        settled = {name for part in settling for name in part.takes}
         return [
             name
             for part in self.parts[place:]
             for name in part.takes
-            if name in conditions and name not in heard and (isinstance(part, Field) or name not in self.fields)
+            if name in conditions and name not in settled and (isinstance(part, Field) or name not in self.fields)
         ]
 
     def _no_range(self, part: Part, name: str) -> NoReturn:
@@ -358,15 +353,11 @@ class Scans:
         )
 
 
-def _settles(part: Part) -> bool:
-    return isinstance(part, Field) or (isinstance(part, Hash) and part.is_whole)
-
-
 def _behind(head: bytes, keys: KeyRange) -> KeyRange:
     return KeyRange(head + keys.start, head + keys.stop if keys.stop else prefix_range(head).stop)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Composite keys ---------------------------------------------------------------------------------------------------
 
 
 class CompositeKey(RowKey):
@@ -552,10 +543,8 @@ class CompositeKey(RowKey):
             # Complaining must not advance a round-robin salt.
             made += len(part.encode(*inputs)) if inputs or part.width is None else part.width
         if not 0 < made <= MAX_KEY:
-            raise FieldError(f"{self._shown(values)} makes a row key of {made:,} bytes; it must have 1 to {MAX_KEY:,}")
-
-    def _shown(self, values: Mapping[str, Any]) -> str:
-        return ", ".join(f"{name}={shown(value)}" for name, value in values.items())
+            text = ", ".join(f"{name}={shown(value)}" for name, value in values.items())
+            raise FieldError(f"{text} makes a row key of {made:,} bytes; it must have 1 to {MAX_KEY:,}")
 
 
 def _is_met(field: Field, value: Any, condition: Any) -> bool:

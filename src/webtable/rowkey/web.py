@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from webtable.rowkey.ranges import KeyRange
 
 
-# --- Salts: the hex digits before a web key that distribute hosts over the regions of a table -------------------------
+# --- Salts ------------------------------------------------------------------------------------------------------------
+#
+# Hex digits before a web key distribute hosts over the regions of a table.
 
 
 SaltSource = Literal["host", "domain", "url", "none"]
@@ -187,7 +189,7 @@ def _domains_above_suffixes() -> frozenset[str]:
     return frozenset(above)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Web keys ---------------------------------------------------------------------------------------------------------
 
 
 MAX_WEB_KEY = MAX_KEY

@@ -19,18 +19,12 @@ _RUN = "webtable … backup snapshot"
 
 SplitsForm = Literal["python", "shell", "file"]
 
-# The attribute names of the HBase shell (ColumnFamilyDescriptorBuilder's constants).
+# The attribute names of the HBase shell (ColumnFamilyDescriptorBuilder's constants) that are not ours in capitals.
 _ATTRIBUTES: Mapping[str, str] = {
-    "versions": "VERSIONS",
-    "min_versions": "MIN_VERSIONS",
-    "ttl": "TTL",
-    "compression": "COMPRESSION",
     "bloom": "BLOOMFILTER",
     "block_encoding": "DATA_BLOCK_ENCODING",
     "block_size": "BLOCKSIZE",
-    "in_memory": "IN_MEMORY",
     "block_cache": "BLOCKCACHE",
-    "replication_scope": "REPLICATION_SCOPE",
 }
 
 
@@ -81,7 +75,9 @@ def binary_text(key: bytes) -> str:
 
 def family_text(family: FamilySchema, options: Sequence[str] = FAMILY_OPTIONS) -> str:
     """Return the family with these *options* as the HBase shell writes it: `{NAME => 'content', VERSIONS => 3, …}`."""
-    shown = (f"{_ATTRIBUTES[option]} => {option_text(getattr(family, option))}" for option in options)
+    shown = (
+        f"{_ATTRIBUTES.get(option, option.upper())} => {option_text(getattr(family, option))}" for option in options
+    )
     return "{" + ", ".join([f"NAME => {quoted(family.name.encode())}", *shown]) + "}"
 
 

@@ -67,7 +67,7 @@ __all__ = [
 ]
 
 
-# --- The adapters of store URLs, by their scheme: those of webtable and those of other packages -----------------------
+# --- Adapters ---------------------------------------------------------------------------------------------------------
 #
 # An adapter is an entry point of the group `webtable.stores`, named after its scheme, for a subclass of `Store`:
 #
@@ -149,7 +149,7 @@ def _broken(point: EntryPoint, why: str) -> StoreRefused:
     return StoreRefused(f"the store {point.name!r} cannot be used: entry point {point.value!r}{package}: {why}")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Opening stores ---------------------------------------------------------------------------------------------------
 
 
 def adapter_of(url: str | os.PathLike[str]) -> type[Store]:

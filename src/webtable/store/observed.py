@@ -1,4 +1,4 @@
-"""A wrapper of a store that counts, measures and logs its calls, and reports them to listeners."""
+"""Wrappers of a store: a base class that passes every call on, and one that measures, logs and reports calls."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription, Wanted
 
 
-# --- A store that wraps another one and passes every call on, as a base class of wrappers that act on calls -----------
+# --- Wrapped stores ---------------------------------------------------------------------------------------------------
 
 
 T = TypeVar("T")
@@ -187,7 +187,7 @@ class WrappedStore(Store):
         self.around(Call("close", "", {}), self.wrapped.close)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Observed calls ---------------------------------------------------------------------------------------------------
 
 
 Size = tuple[int, int]

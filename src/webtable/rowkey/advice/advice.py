@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from webtable.rowkey.advice.questions import Question
 
 
-# --- Samples of a stream of keys: reproducible, and in limited memory -------------------------------------------------
+# --- Samples ----------------------------------------------------------------------------------------------------------
 
 
 Item = TypeVar("Item")
@@ -86,7 +86,7 @@ def arrival_sample(items: Iterable[Item], size: int) -> ArrivalSample[Item]:
     return ArrivalSample(kept, total, stride)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Advice -----------------------------------------------------------------------------------------------------------
 
 
 WINDOWS = 64

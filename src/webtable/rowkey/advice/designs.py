@@ -217,27 +217,15 @@ def _listed(names: tuple[str, ...]) -> str:
     return " and ".join(names)
 
 
-# --- Designs for URLs: the web key with each kind of salt, and declared keys with the values of URLs ------------------
+# --- Designs for URLs -------------------------------------------------------------------------------------------------
+#
+# They are the web key with each kind of salt, and declared keys with the values of URLs.
 
 
 WEB_DESIGNS = ("host", "domain", "url", "none", "hash", "random")
 """The names of the designs for URLs: the four salts of the web key, a hash of the whole URL, and a random salt."""
 
 _BY_URL = "Salt.url() spreads the pages of one host over all salts"
-_SAME_PAGES = "its pages are distributed already; no salt distributes repeated writes of the same ones"
-_REMEDIES = {
-    "host": _BY_URL,
-    "domain": "Salt.url() spreads all its pages, Salt.host() its hosts where it has many",
-    "url": _SAME_PAGES,
-    "none": f"{_BY_URL}; Salt.host() would keep them together",
-    "hash": _SAME_PAGES,
-    "random": "more buckets",
-}
-_REMEDIES_OF_ORDER = {
-    "none": "Salt.host() distributes neighbouring hosts, Salt.url() also the pages of one host",
-    "host": _BY_URL,
-    "domain": _BY_URL,
-}
 _NOTES = {
     "domain": "the version of the Public Suffix List becomes part of the table: another one would look elsewhere",
     "hash": "a key does not lead back to its URL",
@@ -366,22 +354,17 @@ def web_design(name: str, *, digits: int = 2) -> Design:
 
 
 def _web_design(name: str, key: RowKey) -> Design:
-    """Return the design of *key*, which has `host` and `rest`, with the texts for its *name*."""
+    """Return the design of *key*, which has `host` and `rest`."""
 
     def encode(url: str) -> bytes:
         host, rest = host_and_rest(url)
         return key.encode(host=host, rest=rest)
 
-    by_domain = name == "domain"
-    return replace(
-        url_design(name, key),
-        encode=encode,
-        owners="domain" if by_domain else "host",
-        owner=_domain_of if by_domain else host_of,
-        fix=_REMEDIES[name],
-        remedy_of_order=_REMEDIES_OF_ORDER.get(name, ""),
-        note=_NOTES.get(name, ""),
-    )
+    design = replace(url_design(name, key), encode=encode, note=_NOTES.get(name, ""))
+    if name in ("host", "domain", "none"):
+        design = replace(design, fix=_BY_URL, remedy_of_order=_BY_URL)
+    # Its hash takes the host, but all hosts of a domain share it.
+    return replace(design, owners="domain", owner=_domain_of) if name == "domain" else design
 
 
 def url_design(name: str, key: RowKey | WebKey) -> Design:
@@ -400,7 +383,7 @@ def url_design(name: str, key: RowKey | WebKey) -> Design:
             f"designs: {name!r} is made of {', '.join(declared.names)}, and a URL has no {', '.join(unknown)}; it "
             f"has {', '.join(URL_VALUES)}, and its arrival for a time"
         )
-    asked = _URLQuestions(declared, times)
+    questions = _URLQuestions(declared, times)
     fixes = remedies_of(declared)
     leads_with_url = isinstance(declared, CompositeKey) and fixes.owners == ("url",) and "url" in declared.fields
     fix = (
@@ -412,13 +395,13 @@ def url_design(name: str, key: RowKey | WebKey) -> Design:
     return Design(
         name,
         declared.declaration,
-        lambda url: declared.encode(**asked.values(url)),
+        lambda url: declared.encode(**questions.values(url)),
         {
-            "point": lambda url: declared.ranges(**asked.values(url)),
-            "host": asked.host,
-            "subtree": asked.subtree,
-            "directory": asked.directory,
-            "latest": asked.latest,
+            "point": lambda url: declared.ranges(**questions.values(url)),
+            "host": questions.host,
+            "subtree": questions.subtree,
+            "directory": questions.directory,
+            "latest": questions.latest,
         },
         "domain" if by_domain else "host",
         _domain_of if by_domain else host_of,

@@ -41,7 +41,7 @@ _SANS = "system-ui,-apple-system,Segoe UI,Helvetica,Arial,sans-serif"
 _MONOSPACE = "ui-monospace,SFMono-Regular,Menlo,Consolas,monospace"
 
 
-# --- What is drawn ----------------------------------------------------------------------------------------------------
+# --- Rows and scales --------------------------------------------------------------------------------------------------
 
 
 class Scale(NamedTuple):
@@ -128,7 +128,7 @@ def _label(start: bytes, shared: int) -> str:
     return text
 
 
-# --- The drawing ------------------------------------------------------------------------------------------------------
+# --- Drawing ----------------------------------------------------------------------------------------------------------
 
 
 def heat_map(judgement: Judgement, *, scale: Scale | None = None, keys: int | None = None) -> str:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from webtable.rowkey.advice.designs import Design
 
 
-# --- The judgement of a design: its score, and the reasons in words ---------------------------------------------------
+# --- Judgements -------------------------------------------------------------------------------------------------------
 
 
 UNANSWERED = 12.0
@@ -181,7 +181,9 @@ def share_text(share: float) -> str:
     return f"{share:.1%}" if 0 < share < 0.0995 else f"{share:.0%}"
 
 
-# --- The crawls for which a ranking holds, by the number of hosts -----------------------------------------------------
+# --- Crawls -----------------------------------------------------------------------------------------------------------
+#
+# A ranking holds for crawls of as many hosts as the one that was measured.
 
 
 class CrawlScope(msgspec.Struct, frozen=True):

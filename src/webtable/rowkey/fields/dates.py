@@ -1,4 +1,4 @@
-"""Fields of dates and times in a human-readable format."""
+"""Fields of times: packed timestamps, ascending or descending, and dates and times in a readable format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from webtable.rowkey.fields.field import Between
 
 
-# --- Fields of packed timestamps, ascending or descending -------------------------------------------------------------
+# --- Packed timestamps ------------------------------------------------------------------------------------------------
 
 
 Unit = Literal["s", "ms", "us"]
@@ -172,7 +172,7 @@ def in_utc(field: Field, value: Any) -> datetime:
         field.refuse(value, "in a year from 1 to 9999 in UTC")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Formatted dates and times ----------------------------------------------------------------------------------------
 
 
 LEAP_YEAR = 1972

@@ -1,4 +1,4 @@
-"""Hashes of other fields, as parts of a key, and the hash functions."""
+"""Hashes and salts: parts of a key that are made of other values, and distribute it; and the hash functions."""
 
 from __future__ import annotations
 
@@ -22,32 +22,13 @@ Algorithm = Literal["md5", "sha1", "sha256", "murmur3", "crc32"]
 Digest = Callable[[bytes], bytes]
 
 
-def _md5(data: bytes) -> bytes:
-    return hashlib.md5(data, usedforsecurity=False).digest()
-
-
-def _sha1(data: bytes) -> bytes:
-    return hashlib.sha1(data, usedforsecurity=False).digest()
-
-
-def _sha256(data: bytes) -> bytes:
-    return hashlib.sha256(data).digest()
-
-
-def _murmur3(data: bytes) -> bytes:
-    return int(mmh3.hash(data, 0, signed=False)).to_bytes(4, "big")
-
-
-def _crc32(data: bytes) -> bytes:
-    return zlib.crc32(data).to_bytes(4, "big")
-
-
 _DIGESTS: dict[Algorithm, tuple[Digest, int]] = {
-    "md5": (_md5, 16),
-    "sha1": (_sha1, 20),
-    "sha256": (_sha256, 32),
-    "murmur3": (_murmur3, 4),
-    "crc32": (_crc32, 4),
+    "md5": (lambda data: hashlib.md5(data, usedforsecurity=False).digest(), 16),
+    "sha1": (lambda data: hashlib.sha1(data, usedforsecurity=False).digest(), 20),
+    "sha256": (lambda data: hashlib.sha256(data).digest(), 32),
+    # MurmurHash3_x86_32 with seed 0, and zlib's CRC-32: as other programs compute them, the highest byte first.
+    "murmur3": (lambda data: int(mmh3.hash(data, 0, signed=False)).to_bytes(4, "big"), 4),
+    "crc32": (lambda data: zlib.crc32(data).to_bytes(4, "big"), 4),
 }
 
 
@@ -152,7 +133,7 @@ class Hash(Part):
         if self.through is not None and not callable(self.through):
             raise InvalidArgument(f"through={shown(self.through)} must be a function of the values")
         set_ = object.__setattr__
-        set_(self, "of", self.of if isinstance(self.of, str) else takes)
+        set_(self, "of", self.of if isinstance(self.of, str) else takes)  # a list is not hashable, as keys must be
         set_(self, "takes", takes)
         set_(self, "_width", self.first or self.last or whole)
         set_(self, "_inputs", tuple(_input_of(name, self._fields, self.through) for name in takes))
@@ -245,7 +226,7 @@ def _input_of(name: str, fields: Mapping[str, Field], through: Callable[..., Any
     return fields[name].hash_input if name in fields else lambda value: hash_input(name, value)
 
 
-# --- Salts: parts of a key that distribute it over buckets ------------------------------------------------------------
+# --- Salts ------------------------------------------------------------------------------------------------------------
 
 
 def checked_buckets(buckets: int | Sequence[str] | Sequence[bytes]) -> tuple[bytes, ...]:

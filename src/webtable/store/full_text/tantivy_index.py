@@ -18,6 +18,8 @@ import stat
 import threading
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from itertools import groupby
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
     from webtable.store.full_text import TermPhrase, TermQuery
 
 
-# --- Documents as tantivy keeps them ----------------------------------------------------------------------------------
+# --- Documents --------------------------------------------------------------------------------------------------------
 #
 # Terms are indexed as they come, parted at spaces. Beside them each document is stored whole, packed: tantivy can
 # change no document in place, and its Python package cannot merge on demand, so `terms=None` and `compact` take the
@@ -130,7 +132,9 @@ def _with_wider(language: str) -> Iterator[str]:
             yield language
 
 
-# --- `search.json`, which says what a directory of full text has: one index, and the one that will take its place -----
+# --- The state of a directory -----------------------------------------------------------------------------------------
+#
+# `search.json` says what a directory of full text has: one index, and the one that will take its place.
 #
 # The file is replaced as a whole, after what it tells of was committed. So a place in it is never ahead of the
 # documents, whenever a process is killed, and a rebuilt index takes the place of the old one in one step.
@@ -220,7 +224,7 @@ class _Format(msgspec.Struct):
     format: int
 
 
-# --- Errors of tantivy as errors of the store -------------------------------------------------------------------------
+# --- Errors -----------------------------------------------------------------------------------------------------------
 
 
 _MEANINGS: Final[tuple[tuple[str, type[StoreError], str], ...]] = (
@@ -258,10 +262,7 @@ def translated(directory: Path) -> Iterator[None]:
         raise damaged(directory, str(exc)) from exc
 
 
-# --- The reading of folders of tantivy: each call as of the last commit -----------------------------------------------
-
-
-# --- Queries of the port as queries of tantivy ------------------------------------------------------------------------
+# --- Queries ----------------------------------------------------------------------------------------------------------
 #
 # A term is scored by BM25 in each field, times the weight of that field, and the scores are added. A phrase counts
 # like its terms together (the sum of their idf). At the end of a phrase, the beginning of a term counts like a term
@@ -308,16 +309,12 @@ class QueryMaker:
             filters.append(self._index.parse_query(f"row:[{start} TO {stop}}}"))
         if query.captured != _ALWAYS:
             first, end = query.captured
-            filters.append(
-                Query.range_query(self._schema, "captured", FieldType.Integer, first, end, include_upper=False)
-            )
-        if query.status is not None:
-            filters.append(self._is("status", query.status))
-        if query.content_type is not None:
-            filters.append(self._is("type", query.content_type or NOTHING))
-        if query.language is not None:
-            filters.append(self._is("language", query.language or NOTHING))
-        return filters
+            integer = FieldType.Integer
+            filters.append(Query.range_query(self._schema, "captured", integer, first, end, include_upper=False))
+        equal = (("status", query.status), ("type", query.content_type), ("language", query.language))
+        return filters + [
+            self._is(name, NOTHING if value == "" else value) for name, value in equal if value is not None
+        ]
 
     def _is(self, field: str, value: str | int) -> Query:
         return Query.term_query(self._schema, field, value, "basic")
@@ -344,7 +341,9 @@ class QueryMaker:
         return Query.boolean_query(parts) if parts else Query.empty_query()
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Reading ----------------------------------------------------------------------------------------------------------
+#
+# Each call sees the index as of the last commit.
 
 
 _LEAST_READ: Final = 256
@@ -489,22 +488,17 @@ def _in_order(
         # There may be more documents with the last score.
         hits = [hit for hit in hits if hit[0] != hits[-1][0]]
     matches: list[Match] = []
-    start = 0
-    while start < len(hits) and len(matches) < limit:
-        score = hits[start][0]
-        stop = start
-        while stop < len(hits) and hits[stop][0] == score:
-            stop += 1
-        rows = sorted(row_of(searcher.doc(address)["row"][0]) for _, address in hits[start:stop])
+    for score, equal in groupby(hits, key=itemgetter(0)):
+        if len(matches) >= limit:
+            break
+        rows = sorted(row_of(searcher.doc(address)["row"][0]) for _, address in equal)
         matches += [Match(row, score) for row in rows if after is None or score < after.score or row > after.row]
-        start = stop
     return matches[:limit] if is_all or len(matches) >= limit else None
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-
-
-# --- The lock of a directory of full text: one process writes to it at a time -----------------------------------------
+# --- The lock ---------------------------------------------------------------------------------------------------------
+#
+# One process writes to a directory at a time.
 
 
 LOCK_FILE = "writer.lock"
@@ -563,7 +557,9 @@ class WritingLock:
             self.release()
 
 
-# --- The writing of documents into a folder of tantivy, which is open for one call at a time --------------------------
+# --- Writing ----------------------------------------------------------------------------------------------------------
+#
+# A folder of tantivy is open for one call at a time.
 #
 # So no thread is left between calls: what a commit has to merge is merged before the call returns.
 
@@ -641,10 +637,11 @@ def _writer(directory: Path, folder: str) -> Iterator[tuple[tantivy.Index, tanti
         writer.wait_merging_threads()
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- The index --------------------------------------------------------------------------------------------------------
 
 
 _T = TypeVar("_T")
+_NEWEST, _CURRENT = attrgetter("newest.folder"), attrgetter("current.folder")
 
 
 class TantivyIndex(SearchIndex):
@@ -726,15 +723,15 @@ class TantivyIndex(SearchIndex):
 
     def documents(self, after: bytes, limit: int) -> list[tuple[bytes, int]]:
         """Return the documents of the index that is written, as of its last commit."""
-        return self._read(_newest, lambda folder: self._readers.documents(folder, after, limit))
+        return self._read(_NEWEST, lambda folder: self._readers.documents(folder, after, limit))
 
     def captured(self, rows: Sequence[bytes]) -> list[int | None]:
         """Return the dates in the index that is written, as of its last commit."""
-        return self._read(_newest, lambda folder: self._readers.captured(folder, rows))
+        return self._read(_NEWEST, lambda folder: self._readers.captured(folder, rows))
 
     def matches(self, query: TermQuery, after: Match | None, limit: int) -> list[Match]:
         """Return the matches as of the last commit."""
-        return self._read(_current, lambda folder: self._readers.matches(folder, query, after, limit))
+        return self._read(_CURRENT, lambda folder: self._readers.matches(folder, query, after, limit))
 
     def _read(self, choose: Callable[[DirectoryState], str], read: Callable[[str], _T]) -> _T:
         """Read the folder that *choose* names, once more if a compaction has replaced it meanwhile."""
@@ -811,14 +808,6 @@ class TantivyIndex(SearchIndex):
 def _new_folder() -> str:
     # Never used again, so that a reader knows by the name that it has another index.
     return f"index-{secrets.token_hex(8)}"
-
-
-def _newest(state: DirectoryState) -> str:
-    return state.newest.folder
-
-
-def _current(state: DirectoryState) -> str:
-    return state.current.folder
 
 
 def _needed(directory: Path, state: DirectoryState | None) -> DirectoryState:

@@ -23,7 +23,7 @@ from webtable.schema import FamilySchema, TableSchema
 from webtable.store.full_text import FIELDS
 from webtable.store.sqlite.connections import DamagedCells
 
-# --- The tables of full text in the file ------------------------------------------------------------------------------
+# --- Full text --------------------------------------------------------------------------------------------------------
 #
 # `documents_7` has a row for each page of the table 7, `search_7` its terms under the same number, in FTS5, and
 # `searches` what was asked for. FTS5 makes four tables for each of its own, whose names begin with its name.
@@ -75,7 +75,7 @@ def remove_search(connection: sqlite3.Connection, number: int) -> None:
         connection.execute("DELETE FROM searches WHERE table_id = ?", (number,))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Tables and families ----------------------------------------------------------------------------------------------
 
 
 CATALOGUE: Final = (

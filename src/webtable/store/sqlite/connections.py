@@ -1,4 +1,7 @@
-"""The connections of a process to a file: one for writing, used in turns, and idle ones for reading."""
+"""The connections of a process to a file, with what they need: errors, forks, turns, locks and read-only files.
+
+There is one connection for writing, used in turns, and idle ones for reading.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 
-# --- Translation of SQLite's errors to errors of the store, and the diagnosis of damaged files ------------------------
+# --- Errors -----------------------------------------------------------------------------------------------------------
+#
+# SQLite's errors become errors of the store; a damaged file is examined by SQLite's own check.
 
 
 CHECK_SECONDS: Final = 3.0
@@ -159,7 +164,9 @@ def _code(exc: sqlite3.Error) -> int | None:
     return None if code is None else code & 0xFF
 
 
-# --- Forks wait until no thread is inside SQLite, and a child inherits no open connection -----------------------------
+# --- Forks ------------------------------------------------------------------------------------------------------------
+#
+# A fork waits until no thread is inside SQLite, and a child inherits no open connection.
 #
 # SQLite keeps the locks that a process has on a file in its memory, and a fork copies that memory but not the locks.
 # A connection that the child opens would rely on locks of the parent: when the parent closes its last connection, it
@@ -194,6 +201,7 @@ class _Gate:
         self.opening: weakref.WeakValueDictionary[Path, threading.Lock] = weakref.WeakValueDictionary()
 
     def enter(self) -> None:
+        """Begin to use SQLite in this thread, as soon as no other thread is forking."""
         me = threading.get_ident()
         with self._changed:
             while me not in self._inside and self._forking not in (None, me):
@@ -201,6 +209,7 @@ class _Gate:
             self._inside[me] += 1
 
     def leave(self) -> None:
+        """End the use of SQLite that `enter` began."""
         me = threading.get_ident()
         with self._changed:
             self._inside[me] -= 1
@@ -230,24 +239,17 @@ _files: weakref.WeakSet[Forking] = weakref.WeakSet()
 _left: set[Path] = set()
 
 
-def enter() -> None:
-    """Begin to use SQLite in this thread, as soon as no other thread is forking; `leave` ends it."""
-    _gate.enter()
-
-
-def leave() -> None:
-    """End what `enter` began."""
-    _gate.leave()
+enter, leave = _gate.enter, _gate.leave
 
 
 @contextmanager
 def inside() -> Iterator[None]:
     """Use SQLite in the block."""
-    _gate.enter()
+    enter()
     try:
         yield
     finally:
-        _gate.leave()
+        leave()
 
 
 def opening(path: Path) -> threading.Lock:
@@ -281,10 +283,9 @@ def _before() -> None:
 os.register_at_fork(before=_before, after_in_parent=_gate.open)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-
-
-# --- A fair lock for the threads of a process, and the processes that have locked the file, for messages --------------
+# --- Turns and locks --------------------------------------------------------------------------------------------------
+#
+# Threads of a process write in the order of arrival. Other processes that have locked the file are named in messages.
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,7 +395,7 @@ def _program(process: int) -> str:
         return ""
 
 
-# --- Reading a file that this process may not write, or beside which it may not make files ----------------------------
+# --- Files that cannot be written -------------------------------------------------------------------------------------
 #
 # SQLite makes a -wal and a -shm beside a file even to read it. Where it may not, or where these would belong to
 # another user than the file, it is told not to: if nobody has the file open, there is no -wal, and the file alone is
@@ -448,7 +449,7 @@ def _shared_of(path: Path) -> Path:
     return path.with_name(f"{path.name}-shm")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Connections ------------------------------------------------------------------------------------------------------
 
 
 IDLE_READERS: Final = 8

@@ -1,4 +1,4 @@
-"""The SQLite file, shared by threads and processes: connections for reading and writing, and transactions."""
+"""The SQLite file: its address in URLs, and its connections and transactions, shared by threads and processes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from webtable.store.url import StoreURL
 
 
-# --- URLs of the embedded store: `sqlite:path?table=NAME&timeout=SECONDS&max_cell=SIZE`, or a path --------------------
+# --- Addresses --------------------------------------------------------------------------------------------------------
+#
+# URLs of the embedded store are `sqlite:path?table=NAME&timeout=SECONDS&max_cell=SIZE`, or a path.
 
 
 OPTIONS: Final = frozenset({"table", "timeout", "max_cell"})
@@ -84,7 +86,7 @@ def check_path(path: str) -> None:
         )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- The file ---------------------------------------------------------------------------------------------------------
 
 
 _TRY: Final = 0.25

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from webtable.store.sqlite.catalogue import Family, StoredTable
 
 
-# --- The SQL statements that read the cells of one family, and the conversion of their results to rows ----------------
+# --- Statements -------------------------------------------------------------------------------------------------------
 #
 # Cells hidden by a delete are not in the tables (see writes.py), so two rules remain: of a column the newest
 # `versions` cells count, and of those the TTL hides the older ones, except the first `min_versions`. The time range
@@ -235,7 +235,7 @@ def _signed(timestamp: int) -> int:
     return max(-(2**63), min(timestamp, 2**63 - 1))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Pieces -----------------------------------------------------------------------------------------------------------
 
 
 SEARCH_SECONDS: Final = 1.0

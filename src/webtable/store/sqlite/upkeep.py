@@ -1,8 +1,7 @@
-"""Health checks of the file and its disk, and backups of the file.
+"""Upkeep of the file: sweeping of invisible cells, health checks of file and disk, and backups.
 
-The checks cover SQLite's integrity check, the log, the disk, permissions, and the processes that have it open. The file
-is only looked up, and read through SQLite: closing it by other means would release the locks of this process. A backup
-does not block writers.
+The file is only looked up, and read through SQLite: closing it by other means would release the locks of this process.
+A backup does not block writers.
 """
 
 from __future__ import annotations
@@ -33,7 +32,10 @@ if TYPE_CHECKING:
     from webtable.store.sqlite.store import Database
 
 
-# --- Sweeping: invisible cells and old delete markers are removed in slices of a family, along with writes ------------
+# --- Sweeping ---------------------------------------------------------------------------------------------------------
+#
+# Cells that nobody sees and old delete markers are removed in slices of a family, along with writes: a crawl that
+# fetches its pages again removes entries of indexes all the time.
 
 
 SLICE: Final = 2000
@@ -140,7 +142,7 @@ def _unseen(cells: Iterable[_Place], schema: FamilySchema, cutoff: int) -> Itera
             yield cell
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Health -----------------------------------------------------------------------------------------------------------
 
 
 PAGES_AT_ONCE: Final = 2048
