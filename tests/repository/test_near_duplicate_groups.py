@@ -98,7 +98,7 @@ def test_a_page_that_cannot_be_read_is_left_out_and_told(site):
 
 def test_many_pages_of_one_text_are_one_group_of_few_comparisons(site, monkeypatch):
     compared = []
-    joined = near._Joined
+    joined = near.JoinedPages
     is_like = joined._is_like
     monkeypatch.setattr(joined, "_is_like", lambda *both: compared.append(both[1:]) or is_like(*both))
     count = 10 * ALL_COMPARED
@@ -112,7 +112,7 @@ def test_many_pages_of_one_text_are_one_group_of_few_comparisons(site, monkeypat
 
 def test_pages_that_only_share_a_band_are_compared_with_few_others(site, monkeypatch):
     compared = []
-    monkeypatch.setattr(near._Joined, "_is_like", lambda *both: compared.append(both) or False)
+    monkeypatch.setattr(near.JoinedPages, "_is_like", lambda *both: compared.append(both) or False)
     count = 4 * ALL_COMPARED
     site.store(*(text_page(site, f"/{n:03}", 22, n) for n in range(count)))
 

@@ -81,8 +81,8 @@ def type_of(kind: Type) -> pa.DataType:
 def batches_of(records: Iterable[Any], columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
     """Yield *records* in batches of BATCH_ROWS, or of BATCH_BYTES if they have bodies."""
     rest = iter(records)
-    while some := _some(rest):
-        yield batch_of(some, columns)
+    while piece := _next_piece(rest):
+        yield batch_of(piece, columns)
 
 
 def batch_of(records: Sequence[Any], columns: Sequence[Column]) -> pa.RecordBatch:
@@ -116,28 +116,28 @@ def parts_of(column: Column, urls: pa.Array) -> pa.Array:
     return array_of(column, (column.of(SimpleNamespace(url=url)) for url in urls.to_pylist()))
 
 
-def _some(records: Iterator[Any]) -> list[Any]:
-    some: list[Any] = []
+def _next_piece(records: Iterator[Any]) -> list[Any]:
+    piece: list[Any] = []
     size = 0
     for record in islice(records, BATCH_ROWS):
-        some.append(record)
+        piece.append(record)
         size += len(getattr(record, "body", None) or b"")
         size += LINK_BYTES * len(getattr(record, "outlinks", None) or ())
         if size >= BATCH_BYTES:
             break
-    return some
+    return piece
 
 
-def first_rows(batches: Iterator[pa.RecordBatch], most: int | None) -> Iterator[pa.RecordBatch]:
-    """Yield the first *most* rows of *batches* (None: all of them), without empty batches."""
-    left = most
-    while left is None or left > 0:
+def first_rows(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
+    """Yield the first *limit* rows of *batches* (None: all of them), without empty batches."""
+    remaining = limit
+    while remaining is None or remaining > 0:
         batch = next(batches, None)
         if batch is None:
             return
-        if left is not None:
-            batch = batch.slice(0, left)
-            left -= batch.num_rows
+        if remaining is not None:
+            batch = batch.slice(0, remaining)
+            remaining -= batch.num_rows
         if batch.num_rows:
             yield batch
 
@@ -170,7 +170,7 @@ def _row_groups(reader: pa.RecordBatchReader, host: str | None) -> Iterator[pa.T
     waiting: list[Any] = []
     for batch in reader:
         waiting.append(batch)
-        rows, size = sum(one.num_rows for one in waiting), sum(one.nbytes for one in waiting)
+        rows, size = sum(part.num_rows for part in waiting), sum(part.nbytes for part in waiting)
         if rows < GROUP_ROWS and size < GROUP_BYTES:
             continue
         together = pa.Table.from_batches(waiting)

@@ -116,22 +116,22 @@ def page_of(values: Mapping[str, Any]) -> Page:
     Times may be text in ISO 8601, and without a time zone are in UTC. Raises `ValueError`, `TypeError`, and
     `OverflowError` for a time that is none in UTC.
     """
-    given = {name: value for name, value in values.items() if value is not None}
+    present = {name: value for name, value in values.items() if value is not None}
     for name, convert in _CONVERTED.items():
-        if name in given:
-            given[name] = convert(given[name])
-    headers = given.pop("headers", None)
-    page = msgspec.convert({_STORED_AS[name]: value for name, value in given.items()}, Page)
+        if name in present:
+            present[name] = convert(present[name])
+    headers = present.pop("headers", None)
+    page = msgspec.convert({_STORED_AS[name]: value for name, value in present.items()}, Page)
     return msgspec.structs.replace(page, headers=headers) if headers is not None else page
 
 
-def _link(given: Any) -> Link:
-    match given:
+def _link(link: Any) -> Link:
+    match link:
         case str():
-            return Link(given)
+            return Link(link)
         case dict():
-            return Link(**{name: value for name, value in given.items() if value is not None})
-    return Link(*given)
+            return Link(**{name: value for name, value in link.items() if value is not None})
+    return Link(*link)
 
 
 _CONVERTED: dict[str, Callable[[Any], Any]] = {
@@ -180,7 +180,7 @@ class _Piece:
     These are tuples, because the garbage collector would check row objects again and again.
     """
 
-    found: list[tuple[bytes, int, bytes]] = field(default_factory=list)
+    cells: list[tuple[bytes, int, bytes]] = field(default_factory=list)
     is_proven: bool = True
     """Whether the checksums of all rows are right."""
     has_more: bool = False
@@ -193,20 +193,21 @@ class _Piece:
         damage: Damage,
     ) -> pa.RecordBatch:
         """Return the rows as a batch, after making a page of each."""
-        rows = (Row(key, {metadata: [Cell(timestamp, value)]}) for key, timestamp, value in self.found)
+        rows = (Row(key, {metadata: [Cell(timestamp, value)]}) for key, timestamp, value in self.cells)
         pages = damage.sift(map(each, rows))
         return batch_of([page for page in pages if page is not None], columns)
 
     def parsed(self, columns: Sequence[Column]) -> pa.RecordBatch | None:
         """Return the batch that pyarrow reads from the values, or None unless each is verified and a line of JSON."""
-        if not (self.is_proven and self.found):
+        if not (self.is_proven and self.cells):
             return None
         pa = arrow()
-        lines = b"\n".join([value for _, _, value in self.found])
-        if lines.count(b"\n") != len(self.found) - 1:
+        lines = b"\n".join([value for _, _, value in self.cells])
+        if lines.count(b"\n") != len(self.cells) - 1:
             return None
         stored = [column for column in columns if column.source == "stored"]
-        needed = [replace(one, name=_STORED_AS[one.name]) for one in (stored if URL in stored else [URL, *stored])]
+        in_lines = stored if URL in stored else [URL, *stored]
+        needed = [replace(column, name=_STORED_AS[column.name]) for column in in_lines]
         try:
             table = pa.json.read_json(
                 pa.BufferReader(lines),
@@ -217,7 +218,7 @@ class _Piece:
         except pa.ArrowException:
             return None
         urls = table["url"]
-        if table.num_rows != len(self.found) or urls.null_count:
+        if table.num_rows != len(self.cells) or urls.null_count:
             return None
         arrays = [
             parts_of(column, urls) if column.source == "url" else _filled(table[_STORED_AS[column.name]], column)
@@ -231,29 +232,29 @@ def _filled(values: pa.ChunkedArray, column: Column) -> pa.Array:
     return filled.combine_chunks()
 
 
-def _pieces(rows: Iterator[Row], column: bytes, most: int) -> Iterator[_Piece]:
+def _pieces(rows: Iterator[Row], column: bytes, limit: int) -> Iterator[_Piece]:
     while True:
-        piece = _piece(rows, column, most)
+        piece = _piece(rows, column, limit)
         yield piece
         if not piece.has_more:
             return
-        most = BATCH_ROWS
+        limit = BATCH_ROWS
 
 
-def _piece(rows: Iterator[Row], column: bytes, most: int) -> _Piece:
-    """Return the next *most* of *rows*, or as many as take BATCH_CELLS, those that are pages."""
+def _piece(rows: Iterator[Row], column: bytes, limit: int) -> _Piece:
+    """Return the next *limit* of *rows*, or as many as take BATCH_CELLS, those that are pages."""
     piece = _Piece()
     count = size = 0
-    while count < most and size < BATCH_CELLS:
-        some = list(islice(rows, min(TAKEN_AT_ONCE, most - count)))
-        if not some:
+    while count < limit and size < BATCH_CELLS:
+        batch = list(islice(rows, min(TAKEN_AT_ONCE, limit - count)))
+        if not batch:
             return piece
-        count += len(some)
-        found = [(row.key, *row.cells[column][0]) for row in some if column in row.cells]
+        count += len(batch)
+        pages = [(row.key, *row.cells[column][0]) for row in batch if column in row.cells]
         # In the same way as `PageCodec.page`.
-        sums = [crc32(value, crc32(key, timestamp ^ timestamp >> 32)) for key, timestamp, value in found]
+        sums = [crc32(value, crc32(key, timestamp ^ timestamp >> 32)) for key, timestamp, value in pages]
         piece.is_proven = piece.is_proven and sums.count(RIGHT) == len(sums)
-        piece.found += found
-        size += sum(len(value) for _, _, value in found)
+        piece.cells += pages
+        size += sum(len(value) for _, _, value in pages)
     piece.has_more = True
     return piece

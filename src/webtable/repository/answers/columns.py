@@ -206,7 +206,7 @@ class Columns:
     """Those that a terminal and a notebook show by default: enough to recognise a record."""
     read_again: tuple[str, ...] = ()
     """Those that a line of JSON has besides the usual ones, for records that are read back from such lines."""
-    asked: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
     """Those that the question named, which then are included and shown if no others are named."""
 
     @property
@@ -220,16 +220,16 @@ class Columns:
         return tuple(column.name for column in self.all if column.is_usual)
 
     def chosen(self, names: Sequence[str] | None = None) -> tuple[Column, ...]:
-        """Return the columns *names*, in that order (None: those asked, else the usual); a single name is allowed.
+        """The columns *names* in that order; a single name is allowed. None: those of the question, or the usual.
 
         Raises `UnknownColumn`.
         """
-        given = (self.asked or self.usual) if names is None else column_names(names)
-        known = {column.name: column for column in self.all}
-        for name in given:
-            if name not in known:
-                raise UnknownColumn(unknown_column(name, self.noun, known))
-        return tuple(known[name] for name in dict.fromkeys(given))
+        wanted = (self.named or self.usual) if names is None else column_names(names)
+        by_name = {column.name: column for column in self.all}
+        for name in wanted:
+            if name not in by_name:
+                raise UnknownColumn(unknown_column(name, self.noun, by_name))
+        return tuple(by_name[name] for name in dict.fromkeys(wanted))
 
     def in_json(self) -> tuple[Column, ...]:
         """Return the columns of a line of JSON, if none are named."""
@@ -244,14 +244,16 @@ class Columns:
 
         Raises `UnknownColumn`.
         """
-        asked = tuple(one.name for one in self.chosen(["url", *names])) if names else ()
-        return replace(self, asked=asked)
+        named = tuple(column.name for column in self.chosen(["url", *names])) if names else ()
+        return replace(self, named=named)
 
     def renaming(self, names: ColumnNames) -> dict[str, str]:
         """Return the names of columns that have other *names* there; raises `InvalidArgument`."""
         if names not in ("webtable", "commoncrawl"):
             raise InvalidArgument(f"names={names!r} must be webtable or commoncrawl")
-        return {one.name: one.common_crawl for one in self.all if one.common_crawl and names == "commoncrawl"}
+        return {
+            column.name: column.common_crawl for column in self.all if column.common_crawl and names == "commoncrawl"
+        }
 
 
 _DECLARED: dict[type, Columns] = {}
@@ -264,10 +266,10 @@ def declared(
 
     `columns_of` finds them by the class of a record.
     """
-    shown = listed or [one.name for one in columns if one.is_usual]
-    found = Columns(noun, columns, tuple(shown), tuple(read_again))
-    _DECLARED[kind] = found
-    return found
+    shown = listed or [column.name for column in columns if column.is_usual]
+    made = Columns(noun, columns, tuple(shown), tuple(read_again))
+    _DECLARED[kind] = made
+    return made
 
 
 def columns_of(record: object) -> Columns:
@@ -276,9 +278,9 @@ def columns_of(record: object) -> Columns:
     Raises `InvalidArgument` if it has neither.
     """
     kind = type(record)
-    for one in kind.__mro__:
-        if one in _DECLARED:
-            return _DECLARED[one]
+    for base in kind.__mro__:
+        if base in _DECLARED:
+            return _DECLARED[base]
     names = getattr(record, "__struct_fields__", None) or getattr(record, "_fields", None)
     if names is None and is_dataclass(record):
         names = tuple(field.name for field in fields(record))
@@ -319,7 +321,7 @@ _COUNTS = (
     _counted("self_links", heading="self", width=4),
     _counted("counted_at", "time", heading="counted"),
 )
-COUNTED = tuple(one.name for one in _COUNTS)
+COUNTED = tuple(count.name for count in _COUNTS)
 """The names of the columns with counts of links."""
 PAGES = declared(
     Page,
@@ -365,7 +367,7 @@ PAGES = declared(
     read_again=("headers", "body", "outlinks"),
 )
 """Pages and versions."""
-_READ_FOR = {one: (one, *(name for name, of in COMPUTED.items() if of == one)) for one in EXTRA_COLUMNS}
+_READ_FOR = {field: (field, *(name for name, of in COMPUTED.items() if of == field)) for field in EXTRA_COLUMNS}
 """The further columns that pages have if these page columns are read."""
 
 
@@ -374,41 +376,41 @@ def pages_with(names: Iterable[str], like: Columns = PAGES, *, is_counted: bool 
 
     With *is_counted* so do the counts of links; the listed ones are those of *like*. Raises `UnknownColumn`.
     """
-    given = tuple(names)
-    read = frozenset(_READ_FOR.keys() & set(fields_of(given)))
-    return replace(like, all=_pages_with(read, is_counted)).asking(given)
+    wanted = tuple(names)
+    read = frozenset(_READ_FOR.keys() & set(fields_of(wanted)))
+    return replace(like, all=_pages_with(read, is_counted)).asking(wanted)
 
 
 def records_with(names: Sequence[str], like: Columns) -> Columns:
     """Return the columns *like* of records that have a page, read for the columns *names*; raises `UnknownColumn`."""
     missing = _not_read(_READ_FOR.keys() & set(fields_of(names)))
-    return replace(like, all=tuple(one for one in like.all if one.name not in missing)).asking(names)
+    return replace(like, all=tuple(column for column in like.all if column.name not in missing)).asking(names)
 
 
 @cache
-def _pages_with(asked: frozenset[str], is_counted: bool) -> tuple[Column, ...]:
-    read = {*asked, "link_counts"} if is_counted else asked
+def _pages_with(requested: frozenset[str], is_counted: bool) -> tuple[Column, ...]:
+    read = {*requested, "link_counts"} if is_counted else requested
     missing = _not_read(read)
-    usual = {*asked, *(COUNTED if is_counted else ())}
-    some = [one for one in PAGES.all if one.name not in missing]
-    return tuple(replace(one, is_usual=True) if one.name in usual else one for one in some)
+    usual = {*requested, *(COUNTED if is_counted else ())}
+    read_columns = [column for column in PAGES.all if column.name not in missing]
+    return tuple(replace(column, is_usual=True) if column.name in usual else column for column in read_columns)
 
 
 def _not_read(read: Collection[str]) -> set[str]:
-    return {name for one, made in _READ_FOR.items() if one not in read for name in made}
+    return {name for field, made in _READ_FOR.items() if field not in read for name in made}
 
 
 def read_for(names: Iterable[str]) -> tuple[str, ...]:
     """Return the page columns that must be read for the columns *names*."""
-    given = {name: one for one, made in _READ_FOR.items() for name in made}
-    return tuple(dict.fromkeys(given[name] for name in names if name in given))
+    fields = {name: field for field, made in _READ_FOR.items() for name in made}
+    return tuple(dict.fromkeys(fields[name] for name in names if name in fields))
 
 
 def page_in(page_of: Callable[[Any], Page | None], taken: Collection[str]) -> Iterable[Column]:
     """Return the columns of the page that *page_of* gets from a record, for use by name; without names in *taken*."""
-    for one in PAGES.all:
-        if one.name not in taken:
-            yield replace(one, of=_within(page_of, one.of), is_usual=False, source="record", common_crawl=None)
+    for column in PAGES.all:
+        if column.name not in taken:
+            yield replace(column, of=_within(page_of, column.of), is_usual=False, source="record", common_crawl=None)
 
 
 def _within(page_of: Callable[[Any], Page | None], of: Callable[[Page], Any]) -> Callable[[Any], Any]:

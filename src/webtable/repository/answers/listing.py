@@ -89,20 +89,20 @@ class Listing:
     of_links: str | None = None
     """The name of its method, if that is one of `WebTable.links`."""
 
-    def arguments(self, given: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        """Return the texts *given* for options, by their names, as arguments of the method; empty ones are left out.
+    def arguments(self, values: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        """Return the texts *values* of options, by their names, as arguments of the method; empty ones are left out.
 
         Raises `InvalidArgument` for a value that an option cannot have, for two where it takes one, and for one that is
         needed and not given.
         """
         arguments: dict[str, Any] = {}
         for option in self.options:
-            texts = [text for text in given.get(option.name, ()) if text.strip()]
+            texts = [text for text in values.get(option.name, ()) if text.strip()]
             if len(texts) > 1 and not option.is_many:
                 raise InvalidArgument(f"{option.name}: {len(texts)} values were given, and it takes one")
             if texts:
-                values = list(map(option.value, texts))
-                value = values if option.is_many else values[0]
+                parsed = list(map(option.value, texts))
+                value = parsed if option.is_many else parsed[0]
                 arguments[option.name] = value if option.read is None else option.read(value)
             elif option.is_needed:
                 raise InvalidArgument(f"{option.name} is needed: {option.help}")

@@ -97,16 +97,16 @@ def _plain(*texts: Text) -> None:
         text.set_parse_math(False)
 
 
-def short(text: str, most: int = LABEL) -> str:
-    r"""Return *text* as a line of at most *most* characters that every font has; if it is longer, the middle is cut.
+def short(text: str, limit: int = LABEL) -> str:
+    r"""Return *text* as a line of at most *limit* characters that every font has; if it is longer, the middle is cut.
 
     >>> short("a-very-long-name.example.com", 15), short("naïve\n")
     ('a-very-…ple.com', 'na\\xefve ')
     """
     # A font without a letter draws a box, and warns.
     letters = harmless(text[:4_096]).encode("ascii", "backslashreplace").decode()
-    tail = (most - 1) // 2
-    return letters if len(letters) <= most else f"{letters[: most - 1 - tail]}…{letters[len(letters) - tail :]}"
+    tail = (limit - 1) // 2
+    return letters if len(letters) <= limit else f"{letters[: limit - 1 - tail]}…{letters[len(letters) - tail :]}"
 
 
 def draw_groups(by: str, groups: Groups, ax: Axes | None) -> Axes:

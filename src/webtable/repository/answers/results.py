@@ -161,10 +161,10 @@ class Window(NamedTuple):
     def check(self, *orders: str) -> None:
         """Raise `InvalidArgument` for an order that is not one of *orders*, or a limit below 0."""
         if self.order not in orders:
-            known = (
+            allowed = (
                 f"one of {', '.join(orders)}" if len(orders) > 1 else f"{orders[0]!r}, the only order of this answer"
             )
-            raise InvalidArgument(f"order={self.order!r} must be {known}")
+            raise InvalidArgument(f"order={self.order!r} must be {allowed}")
         if self.limit is not None and (type(self.limit) is not int or self.limit < 0):
             raise InvalidArgument(f"limit={self.limit!r} must be a number of results, 0 or more")
 
@@ -281,8 +281,8 @@ class Partition(Generic[T]):
 
         The store is closed once the reader is exhausted or dropped.
         """
-        found = self._schema_and_batches(columns)
-        return arrow().RecordBatchReader.from_batches(next(found), found)
+        parts = self._schema_and_batches(columns)
+        return arrow().RecordBatchReader.from_batches(next(parts), parts)
 
     def _schema_and_batches(self, columns: Sequence[str] | None) -> Iterator[Any]:
         with self.open() as answer:
@@ -404,11 +404,11 @@ class Results(Tabular[T]):
         wanted = size if self.limit is None else min(size, self.limit)
         # One more, to know whether there is a next batch.
         more = wanted + (self.limit is None or wanted < self.limit)
-        found = list(self._results(more))
-        token = self.token_after(found[wanted - 1]) if len(found) > wanted > 0 else None
+        results = list(self._results(more))
+        token = self.token_after(results[wanted - 1]) if len(results) > wanted > 0 else None
         # To suggest another site takes reads: `head` is for people, and `page` for programs.
-        empty = "" if found else nothing()
-        return Batch(found[:wanted], token, self._columns, shown=shown, empty=empty)
+        empty = "" if results else nothing()
+        return Batch(results[:wanted], token, self._columns, shown=shown, empty=empty)
 
     def token_after(self, result: T) -> str:
         """Return the token with which the answer continues after *result*, which must be one of its results."""

@@ -126,14 +126,14 @@ class Tabular(ShowsItself, Generic[T]):
 
     def _shown(self) -> Shown:
         """Return the first rows, after reading them; if there are none, a sentence that says so."""
-        columns = self._columns.chosen(self._columns.asked or self._columns.listed)
-        most = self._most_shown()
-        head = self._head(most + 1)
+        columns = self._columns.chosen(self._columns.named or self._columns.listed)
+        limit = self._most_shown()
+        head = self._head(limit + 1)
         if not head:
             return Shown("", (), (), self._nothing())
-        rows = [[_shown_of(row, column) for column in columns] for row in head[:most]]
-        more = f"the first {most:,}; iterate for all, or use .to_pandas() or .to_arrow()"
-        return Shown(self._title(), [column.name for column in columns], rows, more if len(head) > most else "")
+        rows = [[_shown_of(row, column) for column in columns] for row in head[:limit]]
+        more = f"the first {limit:,}; iterate for all, or use .to_pandas() or .to_arrow()"
+        return Shown(self._title(), [column.name for column in columns], rows, more if len(head) > limit else "")
 
     def _most_shown(self) -> int:
         """Return how many rows are shown at most."""

@@ -1,9 +1,9 @@
-"""The questions for duplicates: groups of pages with the same content or title, and the duplicates of one page."""
+"""Pages with the same content or title: the duplicates of a page, and groups of them, which are sorted on disk."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_args
 
 from webtable.errors import InvalidArgument
 from webtable.repository.answers.columns import PAGES, column, declared
@@ -17,7 +17,7 @@ from webtable.repository.reading.temporary_tables import TemporaryTables
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from webtable.page.page import Page
     from webtable.repository.answers.results import Pages, Window
@@ -29,16 +29,6 @@ Sameness = Literal["content", "title"]
 """What the pages of a group have in common."""
 FIRST_URLS = 10
 """How many URLs of a group are listed."""
-
-_TABLE = "CREATE TABLE found (value BLOB, place BLOB, size INTEGER)"
-_INDEX = "CREATE INDEX by_value ON found (value, place, size)"
-_GROUPS = """
-    SELECT value, pages, bytes FROM (
-        SELECT value, count(*) AS pages, sum(size) AS bytes, min(place) AS first FROM found GROUP BY value
-    ) WHERE pages > 1 AND (-{order}, first) > (?, ?) ORDER BY -{order}, first
-"""
-_FIRST = f"SELECT place FROM found WHERE value = ? ORDER BY place LIMIT {FIRST_URLS}"
-_BEFORE_ALL = -(2**63), b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +90,54 @@ LISTING = Listing(
 )
 
 
-class DuplicateGroupsQuestion(SortedQuestion[DuplicateGroup]):
+class GroupOfPages(Protocol):
+    """A group as answers have it: its first URLs stand for it, and `pages` or `bytes` for its order."""
+
+    @property
+    def urls(self) -> tuple[str, ...]: ...
+
+
+G = TypeVar("G", bound=GroupOfPages)
+# The index has all columns, so that groups are made, and their first pages are found, without a look at the table.
+_MEMBERS = "CREATE TABLE members (value BLOB, place BLOB, size INTEGER)"
+_BY_VALUE = "CREATE INDEX by_value ON members (value, place, size)"
+_GROUPS = """
+    SELECT value, pages, bytes FROM (
+        SELECT value, count(*) AS pages, sum(size) AS bytes, min(place) AS first FROM members GROUP BY value
+    ) WHERE pages > 1 AND (-{order}, first) > (?, ?) ORDER BY -{order}, first
+"""
+_FIRST = f"SELECT place FROM members WHERE value = ? ORDER BY place LIMIT {FIRST_URLS}"
+
+
+def groups(
+    scratch: TemporaryTables, members: Iterable[tuple[Any, bytes, int]], order: str, after: bytes | None
+) -> Iterator[tuple[Any, int, int, tuple[str, ...]]]:
+    """Yield the groups of two *members* or more that have the same value: it, their number, bytes and first URLs.
+
+    Each member is a value, the place of a page by URL, and the size of its body. They are sorted in *scratch*. The
+    largest come first, by `pages` or `bytes` as the *order* says, then by their first URL; those *after* a place.
+    """
+    scratch.run(_MEMBERS)
+    scratch.fill("members", members, 3)
+    # After the rows: so SQLite sorts them once, and places none by itself.
+    scratch.run(_BY_VALUE)
+    start = -(2**63), b""
+    if after is not None:
+        number, _, place = after.partition(b" ")
+        start = number_of(number), place
+    for value, pages, size in scratch.rows(_GROUPS.format(order=order), start):
+        urls = tuple(url_at(place) for (place,) in scratch.rows(_FIRST, (value,)))
+        yield value, pages, size, urls
+
+
+class GroupsQuestion(SortedQuestion[G]):
+    """A question whose results are `groups`."""
+
+    def place(self, result: G) -> bytes:
+        return b"%d %s" % (-getattr(result, self.window.order), self.pages.by_url(result.urls[0]))
+
+
+class DuplicateGroupsQuestion(GroupsQuestion[DuplicateGroup]):
     """Which pages of a scope have the same content, or the same title."""
 
     listing = LISTING
@@ -114,14 +151,15 @@ class DuplicateGroupsQuestion(SortedQuestion[DuplicateGroup]):
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[DuplicateGroup]:
         valued = ((value_of(page, self.by), page) for page in self.pages.all(damage))
-        with TemporaryTables(_TABLE) as scratch:
-            rows = ((value, self.pages.by_url(page.url), _size(page)) for value, page in valued if value)
-            scratch.fill("found", rows, 3)
-            scratch.run(_INDEX)
-            yield from _groups(scratch, self.by, self.window.order, after)
+        members = ((value, self.pages.by_url(page.url), size_of(page)) for value, page in valued if value)
+        with TemporaryTables() as scratch:
+            for value, pages, size, urls in groups(scratch, members, self.window.order, after):
+                yield DuplicateGroup(self.by, value.decode("utf-8", "surrogatepass"), pages, size, urls)
 
-    def place(self, result: DuplicateGroup) -> bytes:
-        return b"%d %s" % (-getattr(result, self.window.order), self.pages.by_url(result.urls[0]))
+
+def size_of(page: Page) -> int:
+    """Return the size of the body of *page*, as far as SQLite can add up many of them."""
+    return min(page.size or 0, HIGHEST_SIZE)
 
 
 def value_of(page: Page, by: Sameness) -> bytes | None:
@@ -132,22 +170,8 @@ def value_of(page: Page, by: Sameness) -> bytes | None:
     return page.title.encode("utf-8", "surrogatepass") if page.title and not page.title.isspace() else None
 
 
-def _groups(found: TemporaryTables, by: Sameness, order: str, after: bytes | None) -> Iterator[DuplicateGroup]:
-    start: tuple[int, bytes] = _BEFORE_ALL
-    if after is not None:
-        number, _, place = after.partition(b" ")
-        start = number_of(number), place
-    for value, pages, size in found.rows(_GROUPS.format(order=order), start):
-        urls = tuple(url_at(place) for (place,) in found.rows(_FIRST, (value,)))
-        yield DuplicateGroup(by, value.decode("utf-8", "surrogatepass"), pages, size, urls)
-
-
-def _size(page: Page) -> int:
-    return min(page.size or 0, HIGHEST_SIZE)
-
-
 def duplicates(context: TableContext, url: str, options: SitePageOptions) -> Pages:
-    """Return what `WebTable.duplicates` does."""
+    """Return the other pages with exactly the content of *url*, which is looked up when the answer is read."""
     own = canonical_url(url)
 
     def digest() -> str:

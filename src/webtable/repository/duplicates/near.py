@@ -1,13 +1,12 @@
-"""The near duplicates of a page: candidates that have a band of its signature, confirmed by what their texts share."""
+"""Near duplicates of a page, and groups of them: pages that share a band of a signature, confirmed by their texts."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,14 +15,12 @@ from webtable.errors import DamagedRow, InvalidArgument
 from webtable.page.page import BLANK, Page
 from webtable.repository.answers.columns import column, column_names, declared, fields_of, page_in, records_with
 from webtable.repository.answers.listing import SITE, URL, Listing, ListingOption
-from webtable.repository.answers.tokens import number_of
 from webtable.repository.arguments import LIKE
-from webtable.repository.context import TableContext
-from webtable.repository.indexes.index import HIGHEST_SIZE, SIMILARITY, place_of
+from webtable.repository.duplicates.exact import GroupsQuestion, groups, size_of
+from webtable.repository.indexes.index import SIMILARITY, place_of
 from webtable.repository.page_storage.cells import BODY_ROWS
-from webtable.repository.questions.pages import ScopeRows, SortedQuestion, TableQuestion, url_at
+from webtable.repository.questions.pages import ScopeRows, TableQuestion
 from webtable.repository.reading.scan import ScanSpec, in_key_order
-from webtable.repository.reading.scope import Scope
 from webtable.repository.reading.temporary_tables import TemporaryTables
 from webtable.repository.upkeep.cells import is_unsigned, read_and_signed, with_signature
 from webtable.rowkey import canonical_url
@@ -31,13 +28,14 @@ from webtable.schema import INDEX_COLUMN
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from webtable.page.similarity import Hashes
     from webtable.repository.answers.columns import Columns
     from webtable.repository.answers.results import Explanation, Window
+    from webtable.repository.context import TableContext
     from webtable.repository.reading.read_ahead import Damage
-    from webtable.rowkey import KeyRange
+    from webtable.repository.reading.scope import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,7 @@ NEAR_DUPLICATES = declared(
     NearDuplicate,
     "near duplicate",
     *_OWN,
-    *page_in(attrgetter("page"), [one.name for one in _OWN]),
+    *page_in(attrgetter("page"), [own.name for own in _OWN]),
     listed=("url", "similarity", "title", "fetched_at"),
 )
 AT_LEAST = ListingOption("at_least", "The least similarity, above 0 and up to 1.", "fraction", LIKE, metavar="SHARE")
@@ -83,13 +81,7 @@ LISTING = Listing(
     """,
 )
 _ONE = 10**9
-
-
-class Wish(NamedTuple):
-    """What is asked for: the pages like that at `url`, which have at least this similarity."""
-
-    url: str
-    at_least: float
+_FOUND = "CREATE TABLE found (place BLOB PRIMARY KEY, similarity REAL) WITHOUT ROWID"
 
 
 def check_at_least(at_least: float) -> None:
@@ -104,21 +96,28 @@ class NearDuplicatesQuestion(TableQuestion[NearDuplicate]):
     listing = LISTING
 
     def __init__(
-        self, context: TableContext, scope: Scope, window: Window, wish: Wish, columns: Sequence[str] | None
+        self,
+        context: TableContext,
+        scope: Scope,
+        window: Window,
+        url: str,
+        at_least: float,
+        columns: Sequence[str] | None,
     ) -> None:
         super().__init__(context, scope, window)
-        check_at_least(wish.at_least)
-        wish = wish._replace(url=canonical_url(wish.url))
+        check_at_least(at_least)
+        self.url: str = canonical_url(url)
+        self.at_least = at_least
         among = "" if scope.place is None else f" among the {scope}"
-        self.title: str = f"pages with at least {wish.at_least:g} of the text of {wish.url}{among}"
+        self.title: str = f"pages with at least {at_least:g} of the text of {self.url}{among}"
         names = column_names(columns)
         self.columns: Columns = records_with(names, NEAR_DUPLICATES)
-        self._similarity = _Similarity(context, wish, scope, fields_of(names), self.title)
+        self.fields: Sequence[str] = fields_of(names)
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[NearDuplicate]:
-        if self.window.order == "url":
-            return self._similarity.by_url(after, damage)
-        return self._similarity.by_similarity(after, damage)
+        if self.window.order == "similarity":
+            return self._by_similarity(after, damage)
+        return (duplicate for _, duplicate in self._confirmed(after, self.fields, damage))
 
     def place(self, result: NearDuplicate) -> bytes:
         key = self.context.key.unsalted(self.context.key.encode(result.page.url))
@@ -128,98 +127,83 @@ class NearDuplicatesQuestion(TableQuestion[NearDuplicate]):
         notes = ["each entry is checked against its page: the body is read, and its text compared"]
         if self.window.order != "url":
             notes.append("all of them are read for any part of the answer, and what is found is sorted on disk")
-        return self.plan(*self._similarity.read(), *notes, index=SIMILARITY.name)
+        columns = self.context.codec.select((*self.fields, "body"))
+        return self.plan(columns, self._spec(self._own()[0]).ranges, *notes, index=SIMILARITY.name)
 
-
-def _place(similarity: float, key: bytes) -> bytes:
-    """Return the place of the page *key* among others, the most similar first."""
-    return b"%010d %s" % (round(_ONE * (1 - similarity)), key)
-
-
-@dataclass(frozen=True, slots=True)
-class _Similarity:
-    """What is like a page: the page fields *names* are read of it."""
-
-    context: TableContext
-    wish: Wish
-    scope: Scope
-    names: Sequence[str]
-    question: str
-
-    def by_url(self, after: bytes | None, damage: Damage) -> Iterator[NearDuplicate]:
-        """Yield the near duplicates after the row key *after* in the order of their URLs."""
-        for _, one in self._confirmed(after, self.names, damage):
-            yield one
-
-    def by_similarity(self, after: bytes | None, damage: Damage) -> Iterator[NearDuplicate]:
+    def _by_similarity(self, after: bytes | None, damage: Damage) -> Iterator[NearDuplicate]:
         """Yield the near duplicates after the place *after*, the most similar first; they are sorted on disk."""
-        with TemporaryTables("CREATE TABLE found (place BLOB PRIMARY KEY, similarity REAL) WITHOUT ROWID") as found:
-            some = ((_place(one.similarity, key), one.similarity) for key, one in self._confirmed(None, (), damage))
-            found.fill("found", some, 2)
-            rows = found.rows("SELECT place, similarity FROM found WHERE place > ? ORDER BY place", (after or b"",))
+        context = self.context
+        with TemporaryTables(_FOUND) as scratch:
+            duplicates = self._confirmed(None, (), damage)
+            places = ((_place(duplicate.similarity, key), duplicate.similarity) for key, duplicate in duplicates)
+            scratch.fill("found", places, 2)
+            rows = scratch.rows("SELECT place, similarity FROM found WHERE place > ? ORDER BY place", (after or b"",))
             while piece := list(islice(rows, BODY_ROWS)):
-                keys = [self.context.key.salted(place.partition(b" ")[2]) for place, _ in piece]
-                pages = self.context.counted.read_each(keys, self.names)
-                for (_, similarity), page in zip(piece, pages, strict=True):
-                    for whole in damage.sift([page]):
-                        if whole is not None:
-                            yield NearDuplicate(self.context.refreshed.counted(whole, self.names), similarity)
-
-    def read(self) -> tuple[Sequence[bytes], Sequence[KeyRange]]:
-        """Return the columns of pages and the ranges of entries that are read."""
-        return self.context.codec.select((*self.names, "body")), self._spec(self._own()[0]).ranges
+                keys = [context.key.salted(place.partition(b" ")[2]) for place, _ in piece]
+                pages = context.counted.read_each(keys, self.fields)
+                for (_, similarity), stored in zip(piece, pages, strict=True):
+                    for page in damage.sift([stored]):
+                        if page is not None:
+                            yield NearDuplicate(context.refreshed.counted(page, self.fields), similarity)
 
     def _own(self) -> tuple[str, Hashes]:
         """Return the signature and the shingles of the page itself; raises `DamagedRow`."""
         from webtable.page.similarity import shingles  # it needs numpy, which only this answer does
 
-        (page,) = self.context.pages.read([self.context.key.encode(self.wish.url)], ("body",))
+        (page,) = self.context.pages.read([self.context.key.encode(self.url)], ("body",))
         if page is None or page.body is None:
             return "", shingles("")
         signed = with_signature(page, page.body) if is_unsigned(page) else page
         return signed.stored.similarity or "", shingles(page.main_text or "")
 
     def _spec(self, signature: str) -> ScanSpec:
-        table = self.context.indexes.ready(SIMILARITY.name, self.question).table
+        """Return the scan of the entries that have a band of *signature*."""
+        table = self.context.indexes.ready(SIMILARITY.name, self.title).table
         page = msgspec.structs.replace(BLANK, has_body=True, _similarity=signature)
         terms = [SIMILARITY.term(term) for term in SIMILARITY.terms(page)]
         ranges = [keys for term in terms for keys in SIMILARITY.ranges(SIMILARITY.range_of(term.decode()), term)]
         return ScanSpec(table, ranges, Wanted([INDEX_COLUMN], keys_only=True), expected=BODY_ROWS)
 
     def _confirmed(
-        self, after: bytes | None, names: Sequence[str], damage: Damage
+        self, after: bytes | None, fields: Sequence[str], damage: Damage
     ) -> Iterator[tuple[bytes, NearDuplicate]]:
         """Yield the near duplicates after the row key *after*, each with its key, in the order of these."""
         from webtable.page.similarity import shingles, similarity
 
         context = self.context
-        context.indexes.ready(SIMILARITY.name, self.question)
+        context.indexes.ready(SIMILARITY.name, self.title)
         signature, own = self._own()
         candidates = self._candidates(self._spec(signature), after, damage)
         while piece := list(islice(candidates, BODY_ROWS)):
-            pages = context.counted.read_each([row for _, row in piece], (*names, "body"))
+            pages = context.counted.read_each([row for _, row in piece], (*fields, "body"))
             context.counts(f"{SIMILARITY.name}.read", len(piece))
-            for (key, _), page in zip(piece, pages, strict=True):
-                for whole in damage.sift([page]):
-                    like = 0.0 if whole is None else similarity(own, shingles(whole.main_text or ""))
-                    if whole is None or like < self.wish.at_least:
+            for (key, _), stored in zip(piece, pages, strict=True):
+                for page in damage.sift([stored]):
+                    share = 0.0 if page is None else similarity(own, shingles(page.main_text or ""))
+                    if page is None or share < self.at_least:
                         context.counts(f"{SIMILARITY.name}.dropped")
                         continue
-                    kept = whole if "body" in names else msgspec.structs.replace(whole, body=None)
-                    yield key, NearDuplicate(context.refreshed.counted(kept, names), like)
+                    asked_for = page if "body" in fields else msgspec.structs.replace(page, body=None)
+                    yield key, NearDuplicate(context.refreshed.counted(asked_for, fields), share)
 
     def _candidates(self, spec: ScanSpec, after: bytes | None, damage: Damage) -> Iterator[tuple[bytes, bytes]]:
         """Yield the keys of the other pages that entries name, each once in their order, without and with salts."""
-        key, keep = self.context.key, self.scope.contains()
-        itself = key.unsalted(key.encode(self.wish.url))
+        key, contains = self.context.key, self.scope.contains()
+        itself = key.unsalted(key.encode(self.url))
         rows = in_key_order(self.context.store, spec, _named, None, after)
+        # A page comes once for each band that it shares.
         for named, _ in groupby(rows, lambda row: _named(row.key)):
-            if named == itself or (keep is not None and not keep(named)):
+            if named == itself or (contains is not None and not contains(named)):
                 continue
             try:
                 yield named, key.salted(named)
             except ValueError as exc:
                 damage.add(DamagedRow(named, None, f"{spec.table}: not a valid entry of the index: {exc}"))
+
+
+def _place(similarity: float, key: bytes) -> bytes:
+    """Return the place of the page *key* among others, the most similar first."""
+    return b"%010d %s" % (round(_ONE * (1 - similarity)), key)
 
 
 def _named(entry: bytes) -> bytes:
@@ -229,8 +213,6 @@ def _named(entry: bytes) -> bytes:
 # --- The groups of near duplicates among the pages of a site: candidates that share a band, confirmed by their texts
 
 
-FIRST_URLS = 10
-"""How many URLs of a group are listed."""
 ALL_COMPARED = 16
 """Up to how many pages with a band in common are compared each with each.
 
@@ -244,21 +226,12 @@ _PIECE = 256
 _TABLES = (
     "CREATE TABLE pages (number INTEGER PRIMARY KEY, place BLOB, size INTEGER, digest TEXT)",
     "CREATE TABLE bands (band TEXT, number INTEGER, PRIMARY KEY (band, number)) WITHOUT ROWID",
-    "CREATE TABLE found (leader INTEGER, place BLOB, size INTEGER)",
 )
-_INDEX = "CREATE INDEX by_leader ON found (leader, place, size)"
 _SAME = "SELECT digest, number FROM pages WHERE digest IS NOT NULL ORDER BY digest, number"
 _SHARED = """
     SELECT band, number FROM bands WHERE band IN (SELECT band FROM bands GROUP BY band HAVING count(*) > 1)
     ORDER BY band, number
 """
-_GROUPS = """
-    SELECT leader, pages, bytes FROM (
-        SELECT leader, count(*) AS pages, sum(size) AS bytes, min(place) AS first FROM found GROUP BY leader
-    ) WHERE (-{order}, first) > (?, ?) ORDER BY -{order}, first
-"""
-_FIRST = f"SELECT place FROM found WHERE leader = ? ORDER BY place LIMIT {FIRST_URLS}"
-_BEFORE_ALL = -(2**63), b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +267,7 @@ GROUPS_LISTING = Listing(
 )
 
 
-class NearDuplicateGroupsQuestion(SortedQuestion[NearDuplicateGroup]):
+class NearDuplicateGroupsQuestion(GroupsQuestion[NearDuplicateGroup]):
     """Which pages of a scope have nearly the same text."""
 
     listing = GROUPS_LISTING
@@ -309,47 +282,44 @@ class NearDuplicateGroupsQuestion(SortedQuestion[NearDuplicateGroup]):
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[NearDuplicateGroup]:
         self.context.indexes.ready(SIMILARITY.name, self.title)
         with TemporaryTables(*_TABLES) as scratch:
-            count = _filled(self.context, self.pages, scratch, damage)
-            _Joined(self.context, scratch, damage, self.at_least, count).fill()
-            scratch.run(_INDEX)
-            yield from _groups(scratch, self.window.order, after)
-
-    def place(self, result: NearDuplicateGroup) -> bytes:
-        return b"%d %s" % (-getattr(result, self.window.order), self.pages.by_url(result.urls[0]))
+            count = _fill(self.context, self.pages, scratch, damage)
+            members = JoinedPages(self.context, scratch, damage, self.at_least, count).members()
+            for _, pages, size, urls in groups(scratch, members, self.window.order, after):
+                yield NearDuplicateGroup(pages, size, urls)
 
 
-def _filled(context: TableContext, pages: ScopeRows, found: TemporaryTables, damage: Damage) -> int:
-    """Fill the tables *found* with the pages that have a signature, and return the number of these."""
+def _fill(context: TableContext, pages: ScopeRows, scratch: TemporaryTables, damage: Damage) -> int:
+    """Fill the tables of *scratch* with the pages that have a signature, and return the number of these."""
     count = 0
-    rest = pages.all(damage)
-    while some := list(islice(rest, _PIECE)):
-        signed = damage.sift(read_and_signed(context, [(context.key.encode(page.url), page) for page in some]))
-        known = [(number, page) for number, page in enumerate((page for page in signed if page._similarity), count)]
-        count += len(known)
-        rows = ((number, pages.by_url(one.url), min(one.size or 0, HIGHEST_SIZE), one.digest) for number, one in known)
-        found.fill("pages (number, place, size, digest)", rows, 4)
-        found.fill("bands", ((band, number) for number, page in known for band in SIMILARITY.terms(page)), 2)
+    stored = pages.all(damage)
+    while piece := list(islice(stored, _PIECE)):
+        read = damage.sift(read_and_signed(context, [(context.key.encode(page.url), page) for page in piece]))
+        signed = list(enumerate((page for page in read if page._similarity), count))
+        count += len(signed)
+        rows = ((number, pages.by_url(page.url), size_of(page), page.digest) for number, page in signed)
+        scratch.fill("pages (number, place, size, digest)", rows, 4)
+        scratch.fill("bands", ((band, number) for number, page in signed for band in SIMILARITY.terms(page)), 2)
     return count
 
 
-class _Joined:
+class JoinedPages:
     """Pages by numbers, joined where their texts are alike: each has another one of its group, or leads it."""
 
     def __init__(
-        self, context: TableContext, found: TemporaryTables, damage: Damage, at_least: float, count: int
+        self, context: TableContext, scratch: TemporaryTables, damage: Damage, at_least: float, count: int
     ) -> None:
         self._context = context
-        self._found = found
+        self._scratch = scratch
         self._damage = damage
         self._at_least = at_least
         # Four bytes a page are all that stays in memory.
         self._parents = array("I", range(count))
-        self._known = RecentValues[int, "Hashes"](_KEPT_BYTES)
+        self._recent = RecentValues[int, "Hashes"](_KEPT_BYTES)
 
-    def fill(self) -> None:
-        """Join all pages, and fill the table with the groups of two or more."""
+    def members(self) -> Iterator[tuple[int, bytes, int]]:
+        """Join all pages, and yield those of groups of two or more: the leader's number, the place and the size."""
         before: tuple[str, int] = "", 0
-        for digest, number in self._found.rows(_SAME):
+        for digest, number in self._scratch.rows(_SAME):
             if digest == before[0]:
                 self._join(before[1], number)
             before = digest, number
@@ -359,12 +329,11 @@ class _Joined:
         for number in range(len(parents)):
             if (leader := self._leader(number)) != number:
                 leads[leader] = 1
-        rows = self._found.rows("SELECT number, place, size FROM pages")
-        members = ((parents[number], place, size) for number, place, size in rows if leads[parents[number]])
-        self._found.fill("found", members, 3)
+        rows = self._scratch.rows("SELECT number, place, size FROM pages")
+        return ((parents[number], place, size) for number, place, size in rows if leads[parents[number]])
 
     def _join_similar(self) -> None:
-        rows = self._found.rows(_SHARED)
+        rows = self._scratch.rows(_SHARED)
         band, compared = "", list[int]()
         while piece := list(islice(rows, _PIECE)):
             self._read_ahead(piece)
@@ -378,13 +347,14 @@ class _Joined:
         for other in compared:
             if self._leader(number) != self._leader(other) and self._is_like(number, other):
                 self._join(number, other)
-        most = ALL_COMPARED
-        if len(compared) >= most and self._leader(number) not in map(self._leader, compared):
-            most *= 2
-        if len(compared) < most:
+        limit = ALL_COMPARED
+        if len(compared) >= limit and self._leader(number) not in map(self._leader, compared):
+            limit *= 2
+        if len(compared) < limit:
             compared.append(number)
 
     def _leader(self, number: int) -> int:
+        # Each page on the way gets the leader as its parent, so that chains stay short (a disjoint-set forest).
         parents = self._parents
         leader = number
         while parents[leader] != leader:
@@ -393,27 +363,27 @@ class _Joined:
             parents[number], number = leader, parents[number]
         return leader
 
-    def _join(self, one: int, other: int) -> None:
-        first, second = sorted((self._leader(one), self._leader(other)))
+    def _join(self, number: int, other: int) -> None:
+        first, second = sorted((self._leader(number), self._leader(other)))
         self._parents[second] = first
 
-    def _is_like(self, one: int, other: int) -> bool:
+    def _is_like(self, number: int, other: int) -> bool:
         from webtable.page.similarity import similarity
 
-        return similarity(self._shingles(one), self._shingles(other)) >= self._at_least
+        return similarity(self._shingles(number), self._shingles(other)) >= self._at_least
 
     def _read_ahead(self, piece: Sequence[tuple[str, int]]) -> None:
         """Read the texts that the comparisons of a *piece* are likely to need, in few calls."""
         wanted: dict[int, None] = {}
-        for _, some in groupby(piece, itemgetter(0)):
-            numbers = [number for _, number in some]
+        for _, rows in groupby(piece, itemgetter(0)):
+            numbers = [number for _, number in rows]
             if len(numbers) == 1 or len(set(map(self._leader, numbers))) > 1:
                 wanted.update(dict.fromkeys(numbers))
-        self._read([number for number in wanted if number not in self._known])
+        self._read([number for number in wanted if number not in self._recent])
 
     def _shingles(self, number: int) -> Hashes:
-        known = self._known.get(number)
-        return self._read([number]) if known is None else known
+        kept = self._recent.get(number)
+        return self._read([number]) if kept is None else kept
 
     def _read(self, numbers: Sequence[int]) -> Hashes:
         """Read the texts of the pages *numbers*, keep their shingles, and return those of the last one."""
@@ -421,24 +391,14 @@ class _Joined:
 
         hashes = shingles("")
         rows = [self._context.key.salted(self._place(number)) for number in numbers]
-        for number, page in zip(numbers, self._context.counted.read_each(rows, ("body",)), strict=True):
+        for number, stored in zip(numbers, self._context.counted.read_each(rows, ("body",)), strict=True):
             text = ""
-            for whole in self._damage.sift([page]):
-                text = (whole and whole.main_text) or ""
+            for page in self._damage.sift([stored]):
+                text = (page and page.main_text) or ""
             hashes = shingles(text)
-            self._known.keep(number, hashes, hashes.nbytes)
+            self._recent.keep(number, hashes, hashes.nbytes)
         return hashes
 
     def _place(self, number: int) -> bytes:
-        found = self._found.first("SELECT place FROM pages WHERE number = ?", (number,))
-        return found[0] if found else b""
-
-
-def _groups(found: TemporaryTables, order: str, after: bytes | None) -> Iterator[NearDuplicateGroup]:
-    start: tuple[int, bytes] = _BEFORE_ALL
-    if after is not None:
-        number, _, place = after.partition(b" ")
-        start = number_of(number), place
-    for leader, pages, size in found.rows(_GROUPS.format(order=order), start):
-        urls = tuple(url_at(place) for (place,) in found.rows(_FIRST, (leader,)))
-        yield NearDuplicateGroup(pages, size, urls)
+        row = self._scratch.first("SELECT place FROM pages WHERE number = ?", (number,))
+        return row[0] if row else b""

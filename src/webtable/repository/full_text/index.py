@@ -67,18 +67,18 @@ class TextMaker:
 
     def own_texts(self, page: Page) -> dict[str, str]:
         """Return the texts that *page* has itself, by the names of fields; it must have its body."""
-        found = page.body and main_content(page.body, charset_of(page), media_of(page))
-        text = page.text if self.settings.text == "all" else found and found.text
-        headings = "\n".join(dict.fromkeys((page.h1 or "", *(found.headings if found else ()))))
-        most = self.settings.max_text
-        return {"title": page.title or "", "headings": headings[:most], "text": (text or "")[:most]}
+        content = page.body and main_content(page.body, charset_of(page), media_of(page))
+        text = page.text if self.settings.text == "all" else content and content.text
+        headings = "\n".join(dict.fromkeys((page.h1 or "", *(content.headings if content else ()))))
+        limit = self.settings.max_text
+        return {"title": page.title or "", "headings": headings[:limit], "text": (text or "")[:limit]}
 
     def anchors(self, rows: Sequence[bytes]) -> list[str]:
         """Return the texts of the links that lead to the page of each of *rows*."""
         context = self._context
         family = context.codec.columns.inlinks.encode()
-        found = context.store.read_cells(context.table, rows, family, CURRENT_SOURCES, limit=MOST_ANCHORS)
-        return ["\n".join(link_of("", cell.value).anchor for _, cell in cells) for cells in found]
+        links = context.store.read_cells(context.table, rows, family, CURRENT_SOURCES, limit=MOST_ANCHORS)
+        return ["\n".join(link_of("", cell.value).anchor for _, cell in cells) for cells in links]
 
     def texts(self, page: Page, own: dict[str, str], anchors: str) -> dict[str, str]:
         """Return all texts of *page*: its *own*, and what leads to it: the words of its URL, and its *anchors*."""
@@ -199,9 +199,9 @@ def _with_settings(context: TableContext, index: SearchIndex, settings: str | No
 def needed_full_text(context: TableContext) -> FullTextOfTable:
     """Return the full text of the table of *context*; raises `IndexNeeded` if it has none that is complete."""
     index = index_of(context)
-    found = None if index is None else _with_settings(context, index, index.searched())
-    if found is not None:
-        return found
+    full_text = None if index is None else _with_settings(context, index, index.searched())
+    if full_text is not None:
+        return full_text
     if index is None or index.settings() is None:
         raise IndexNeeded(
             f'{context.name}: order="relevance" needs full text, which this table does not have: ',
@@ -229,12 +229,10 @@ class TextUpdate:
             return
         maker = self.full_text.maker
         anchors = dict(zip(newest, maker.anchors(list(newest)), strict=True))
-        documents = [
-            maker.document(
-                row, one.page, None if own is None else maker.terms(maker.texts(one.page, own, anchors[row]))
-            )
-            for row, (one, own) in newest.items()
-        ]
+        documents = []
+        for row, (change, own) in newest.items():
+            terms = None if own is None else maker.terms(maker.texts(change.page, own, anchors[row]))
+            documents.append(maker.document(row, change.page, terms))
         lacking = set(self.full_text.index.write(documents))
         rows = [row for row, document in zip(newest, documents, strict=True) if document.row in lacking]
         if rows:
@@ -251,7 +249,7 @@ def text_update(
     full_text = _of_writers(context) if changes else None
     if full_text is None or (ready is not None and ready.full_text.maker.settings == full_text.maker.settings):
         return None if full_text is None else ready
-    return TextUpdate(context, full_text, [(one, _own_texts(full_text.maker, one)) for one in changes])
+    return TextUpdate(context, full_text, [(change, _own_texts(full_text.maker, change)) for change in changes])
 
 
 def _own_texts(maker: TextMaker, change: PageChange) -> dict[str, str] | None:
@@ -268,8 +266,8 @@ def documents_of(context: TableContext, maker: TextMaker, rows: Sequence[bytes])
         if isinstance(page, Page):
             texts.append((row, bare(page), maker.own_texts(page)))
     anchors = maker.anchors([row for row, _, _ in texts]) if texts else []
-    for (row, page, own), some in zip(texts, anchors, strict=True):
-        yield maker.document(row, page, maker.terms(maker.texts(page, own, some)))
+    for (row, page, own), anchor in zip(texts, anchors, strict=True):
+        yield maker.document(row, page, maker.terms(maker.texts(page, own, anchor)))
 
 
 def remove_documents(context: TableContext, rows: Sequence[bytes]) -> None:

@@ -59,8 +59,8 @@ class Hit(ShowsItself):
 
     def _shown(self) -> Shown:
         """Return the places of the words, marked."""
-        places = [("title", self.title), *(("text", one) for one in self.excerpts)]
-        rows = [(name, one.marked()) for name, one in places if one is not None]
+        places = [("title", self.title), *(("text", excerpt) for excerpt in self.excerpts)]
+        rows = [(name, excerpt.marked()) for name, excerpt in places if excerpt is not None]
         return Shown(self.page.url, ("in its", plural(self.matches, "match", "es")), rows)
 
 
@@ -70,7 +70,7 @@ _OWN = (
     column("title", "title", "page.title", marked=lambda hit: hit.title and hit.title.marked()),
     column(
         "excerpts",
-        of=lambda hit: " ".join(one.highlighted() for one in hit.excerpts),
+        of=lambda hit: " ".join(excerpt.highlighted() for excerpt in hit.excerpts),
         share=3,
         marked=lambda hit: joined(hit.excerpts),
     ),
@@ -82,7 +82,7 @@ HITS = declared(
     Hit,
     "hit",
     *_OWN,
-    *page_in(attrgetter("page"), [one.name for one in _OWN]),
+    *page_in(attrgetter("page"), [own.name for own in _OWN]),
     listed=("url", "matches", "title", "excerpts"),
 )
 
@@ -173,8 +173,8 @@ def matched(
     ahead: deque[_MatchedRows] = deque()
     done = FEW_ROWS
     try:
-        for some, size in _pieces(rows, body):
-            ahead.append(_MatchedRows(some, size, pool.submit(partial(_hits, some, match))))
+        for batch, size in _pieces(rows, body):
+            ahead.append(_MatchedRows(batch, size, pool.submit(partial(_hits, batch, match))))
             while ahead and (ahead[0].hits.done() or _is_far(ahead, done)):
                 done += len(ahead[0].rows)
                 yield from ahead.popleft().hits.result()

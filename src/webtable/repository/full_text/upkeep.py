@@ -84,12 +84,12 @@ def create(context: TableContext, settings: TextSettings, on_progress: Progress 
 
 def state(context: TableContext) -> TextIndexState | None:
     """Return the state of the full text; None if the table has none."""
-    found = full_text_of(context)
-    if found is None:
+    full_text = full_text_of(context)
+    if full_text is None:
         return None
-    index = found.index
+    index = full_text.index
     is_complete = index.searched() is not None
-    return TextIndexState(found.maker.settings, is_complete, index.bytes(), index.as_of, directory_of(context))
+    return TextIndexState(full_text.maker.settings, is_complete, index.bytes(), index.as_of, directory_of(context))
 
 
 def drop(context: TableContext) -> bool:
@@ -104,11 +104,11 @@ def drop(context: TableContext) -> bool:
 
 def compact(context: TableContext) -> None:
     """Remove what deleted and expired pages have left in the full text, if the table has any."""
-    found = full_text_of(context)
-    if found is not None:
+    full_text = full_text_of(context)
+    if full_text is not None:
         refresh(context, every=True)
-        with closing(found.index):
-            found.index.compact()
+        with closing(full_text.index):
+            full_text.index.compact()
 
 
 def refresh(context: TableContext, on_progress: Progress | None = None, *, every: bool = False) -> TextRefresh:
@@ -139,11 +139,11 @@ def _with_all(
     documents = _Documents(full_text.index, filled or b"")
     pages = _dates(context, filled or b"")
     done = TextRefresh()
-    while some := list(islice(pages, full_text.index.at_once)):
-        place = b"" if filled is None else some[-1][0]
-        found = documents.up_to(some[-1][0])
-        written, removed = _refreshed(context, full_text, some, found, place)
-        done = TextRefresh(done.pages + len(some), done.written + written, done.removed + removed)
+    while batch := list(islice(pages, full_text.index.at_once)):
+        place = b"" if filled is None else batch[-1][0]
+        dates = documents.up_to(batch[-1][0])
+        written, removed = _refreshed(context, full_text, batch, dates, place)
+        done = TextRefresh(done.pages + len(batch), done.written + written, done.removed + removed)
         if on_progress is not None:
             on_progress(done.pages)
     gone = list(documents.up_to(_LAST))
@@ -167,12 +167,12 @@ def _with_captures(
     spec = ScanSpec(table, TIME.ranges(places), Wanted([INDEX_COLUMN], keys_only=True))
     rows = (TIME.row_of(place_of(row.key)) for row in in_storage_order(context.store, spec, None))
     done = TextRefresh()
-    while found := list(dict.fromkeys(islice(rows, full_text.index.at_once))):
-        dates = zip(_captured(context, found), full_text.index.captured(found), strict=True)
-        new = [row for row, (now, there) in zip(found, dates, strict=True) if now is not None and now != there]
+    while batch := list(dict.fromkeys(islice(rows, full_text.index.at_once))):
+        dates = zip(_captured(context, batch), full_text.index.captured(batch), strict=True)
+        new = [row for row, (now, there) in zip(batch, dates, strict=True) if now is not None and now != there]
         made = list(documents_of(context, full_text.maker, list(map(context.key.salted, new))))
         full_text.index.write(made)
-        done = TextRefresh(done.pages + len(found), done.written + len(made))
+        done = TextRefresh(done.pages + len(batch), done.written + len(made))
         if on_progress is not None:
             on_progress(done.pages)
     return done
@@ -192,11 +192,11 @@ def _refreshed(
     others = [row for row in documents if row not in stored]
     with context.store.transaction():
         # A writer may have stored a later capture meanwhile, with its document.
-        now = _captured(context, [one.row for one in made])
-        some = [one for one, date in zip(made, now, strict=True) if date == one.captured]
+        now = _captured(context, [document.row for document in made])
+        fresh = [document for document, date in zip(made, now, strict=True) if date == document.captured]
         gone = [row for row, date in zip(others, _captured(context, others), strict=True) if date is None]
-        full_text.index.write(some, gone, filled=place)
-    return len(some), len(gone)
+        full_text.index.write(fresh, gone, filled=place)
+    return len(fresh), len(gone)
 
 
 def _captured(context: TableContext, rows: Sequence[bytes]) -> list[int | None]:
@@ -224,11 +224,11 @@ class _Documents:
     def up_to(self, last: bytes) -> dict[bytes, int]:
         """Return the next documents, up to the one of the row *last*, with their dates."""
         while not self._is_all and (not self._read or next(reversed(self._read)) <= last):
-            found = self._index.documents(self._after, _DOCUMENTS_AT_ONCE)
-            self._is_all = len(found) < _DOCUMENTS_AT_ONCE
-            if found:
-                self._after = found[-1][0]
-                self._read |= dict(found)
-        some = {row: date for row, date in self._read.items() if row <= last}
+            documents = self._index.documents(self._after, _DOCUMENTS_AT_ONCE)
+            self._is_all = len(documents) < _DOCUMENTS_AT_ONCE
+            if documents:
+                self._after = documents[-1][0]
+                self._read |= dict(documents)
+        dates = {row: date for row, date in self._read.items() if row <= last}
         self._read = {row: date for row, date in self._read.items() if row > last}
-        return some
+        return dates

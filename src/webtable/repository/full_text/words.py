@@ -60,10 +60,9 @@ class Excerpt(NamedTuple):
         return Marked.of(self.text, _merged(self.marks, gap=-1))
 
 
-def joined(some: Sequence[Excerpt]) -> Marked:
+def joined(texts: Sequence[Excerpt]) -> Marked:
     """Return several texts with their marks as one, with a space in between."""
-    pieces = [[*one.marked().pieces, (" ", False)] for one in some]
-    return Marked([piece for one in pieces for piece in one][:-1])
+    return Marked([piece for text in texts for piece in (*text.marked().pieces, (" ", False))][:-1])
 
 
 def excerpts(text: str, spans: Sequence[Span], *, width: int = 160, most: int = 3) -> tuple[Excerpt, ...]:
@@ -200,8 +199,8 @@ class Analyzer:
         try:
             stemmer = snowballstemmer.stemmer(self.stemming)
         except KeyError:
-            known = ", ".join(snowballstemmer.algorithms())
-            raise InvalidArgument(f"stemming={self.stemming!r} must be one of {known}") from None
+            languages = ", ".join(snowballstemmer.algorithms())
+            raise InvalidArgument(f"stemming={self.stemming!r} must be one of {languages}") from None
         # Texts repeat their words, and a stem takes longer than to look it up.
         return lru_cache(maxsize=65_536)(stemmer.stemWord)
 
@@ -416,9 +415,9 @@ def _compiled(phrase: TermPhrase, alphabet: _Alphabet, forms: Sequence[Collectio
     parts = (
         "|".join(
             _written(form, alphabet.letter, is_last=at == last, is_open=at == last and phrase.is_prefix)
-            for form in some
+            for form in words
         )
-        for at, some in enumerate(forms)
+        for at, words in enumerate(forms)
     )
     return alphabet.compiled(alphabet.separator.join(f"(?:{part})" for part in parts))
 
@@ -466,8 +465,12 @@ def _resizing() -> tuple[re.Pattern[str], frozenset[str]]:
     characters = list(map(chr, (*range(0x80, 0xD800), *range(0xF900, 0x10000))))
     # Marks, and the vowels and finals of Korean syllables. `re` has no class of marks, and is much faster than `regex`,
     # also because it has few ranges: what is above U+FFFF counts as one.
-    joined = "".join(one for one in characters if unicodedata.category(one)[0] == "M" or "\u1160" <= one <= "\u11ff")
-    alone = "".join(one for one in characters if len(folded(one)) > 1)
+    joined = "".join(
+        character
+        for character in characters
+        if unicodedata.category(character)[0] == "M" or "\u1160" <= character <= "\u11ff"
+    )
+    alone = "".join(character for character in characters if len(folded(character)) > 1)
     high = "\U00010000-\U0010ffff"
     return re.compile(f"[{alone}{joined}{high}][{joined}{high}]*"), frozenset(joined)
 
@@ -479,7 +482,9 @@ _MADE_BY_FOLDING = re.compile("st?|f[fil]+|ʼn|aʾ")
 def _unambiguous(word: str) -> list[str]:
     """Return the parts of a folded *word* whose characters no text writes otherwise than in upper or lower case."""
     parts = _MADE_BY_FOLDING.sub(" ", word)
-    return (parts if parts.isascii() else "".join(" " if _is_ambiguous(one) else one for one in parts)).split()
+    if not parts.isascii():
+        parts = "".join(" " if _is_ambiguous(character) else character for character in parts)
+    return parts.split()
 
 
 def _is_ambiguous(character: str) -> bool:

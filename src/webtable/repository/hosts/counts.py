@@ -88,7 +88,7 @@ class HostChanges:
         rows, whole = set(rows) - self._rows, set(whole) - self.whole
         self._rows |= rows
         self.whole |= whole
-        self.weight += sum(_A_ROW + len(one) for one in (*rows, *whole))
+        self.weight += sum(_A_ROW + len(name) for name in (*rows, *whole))
 
     def join(self) -> None:
         """Free memory: join neighbouring rows that no cut divides to spans of a first and a last row.
@@ -108,17 +108,19 @@ class HostChanges:
         self._rows = {first for first, last in joined if first == last}
         self._spans = [span for span in joined if span[0] != span[1]]
         ends = chain.from_iterable(self._spans)
-        self.weight = _A_SPAN * len(self._spans) + sum(_A_ROW + len(one) for one in chain(self._rows, ends, self.whole))
+        self.weight = _A_SPAN * len(self._spans) + sum(
+            _A_ROW + len(name) for name in chain(self._rows, ends, self.whole)
+        )
 
     def of_hosts(self) -> Iterator[HostChange]:
         """Yield the changes of each host."""
-        left, spans = set(self.whole), self._by_rows()
+        uncounted, spans = set(self.whole), self._by_rows()
         if self.key.salt.source == "url":  # with other salts the rows of a host are neighbours
             spans = iter(sorted(spans))
-        for host, some in groupby(spans, key=itemgetter(0)):
-            yield HostChange(host, [span for _, span in some], host in left)
-            left.discard(host)
-        for host in sorted(left):
+        for host, of_host in groupby(spans, key=itemgetter(0)):
+            yield HostChange(host, [span for _, span in of_host], host in uncounted)
+            uncounted.discard(host)
+        for host in sorted(uncounted):
             yield HostChange(host, (), is_whole=True)
 
     def _by_rows(self) -> Iterator[tuple[str, Span]]:
@@ -251,48 +253,48 @@ class HostCounter:
         """Count the parts that have changed, write the sums to the entries of the hosts, and return how many hosts."""
         hosts = filter(self._is_host, changes.of_hosts())
         total = 0
-        while some := list(islice(hosts, HOSTS_AT_ONCE)):
-            entries = [HOST.entries(replace(BLANK, url=f"https://{change.host}/"), b"")[0] for change in some]
+        while batch := list(islice(hosts, HOSTS_AT_ONCE)):
+            entries = [HOST.entries(replace(BLANK, url=f"https://{change.host}/"), b"")[0] for change in batch]
             stored = self._stored(entries)
-            timestamp = _over(max(found.newest for found in stored))
-            counting = [_Host(self.context.key, change, found) for change, found in zip(some, stored, strict=True)]
+            timestamp = _over(max(parts.newest for parts in stored))
+            counting = [_Host(self.context.key, change, parts) for change, parts in zip(batch, stored, strict=True)]
             for group in together(((entry, host), host.weight) for entry, host in zip(entries, counting, strict=True)):
                 counted = self._counted([host for _, host in group])
                 puts = (_puts(entry, parts, timestamp) for (entry, _), parts in zip(group, counted, strict=True))
                 self._write(list(chain.from_iterable(puts)))
             self._add_up(entries)
-            total += len(some)
+            total += len(batch)
         return total
 
     def _counted(self, hosts: Sequence[_Host]) -> list[dict[bytes, Tally]]:
         """Return the changed parts of each of *hosts*, whose pages are read together."""
         counts = [host.counted() for host in hosts]
-        asked = {place: next(count) for place, count in enumerate(counts)}
+        needed = {place: next(count) for place, count in enumerate(counts)}
         done: dict[int, dict[bytes, Tally]] = {}
-        while asked:
-            pages = self._pages_of(asked)
-            for place in list(asked):
+        while needed:
+            pages = self._pages_of(needed)
+            for place in list(needed):
                 try:
-                    asked[place] = counts[place].send(pages[place])
+                    needed[place] = counts[place].send(pages[place])
                 except StopIteration as end:
                     done[place] = end.value
-                    del asked[place]
+                    del needed[place]
         return [done[place] for place in range(len(hosts))]
 
-    def _pages_of(self, asked: Mapping[int, Sequence[KeyRange]]) -> Mapping[int, Iterable[Sized]]:
-        """Return the pages in the spans that each host has *asked* for, in one scan for all if they are few."""
+    def _pages_of(self, needed: Mapping[int, Sequence[KeyRange]]) -> Mapping[int, Iterable[Sized]]:
+        """Return the pages in the spans that each host *needed*, in one scan for all if they are few."""
         pages = SpanReader(self.context, self.damage)
-        found: dict[int, list[Sized]] = {place: [] for place in asked}
-        spans = sorted((keys, place) for place, some in asked.items() for keys in some)
+        pages_of: dict[int, list[Sized]] = {place: [] for place in needed}
+        spans = sorted((keys, place) for place, ranges in needed.items() for keys in ranges)
         starts = [keys.start for keys, _ in spans]
-        if len(asked) > 1:
+        if len(needed) > 1:
             for count, page in enumerate(self._reported(pages.read([keys for keys, _ in spans]))):
                 if count == MOST_PAGES:
                     break
-                found[spans[bisect_right(starts, page[0]) - 1][1]].append(page)
+                pages_of[spans[bisect_right(starts, page[0]) - 1][1]].append(page)
             else:
-                return found
-        return {place: self._reported(pages.read(some)) for place, some in asked.items()}
+                return pages_of
+        return {place: self._reported(pages.read(ranges)) for place, ranges in needed.items()}
 
     def _reported(self, pages: Iterator[Sized]) -> Iterator[Sized]:
         if self.on_pages is None:
@@ -301,8 +303,8 @@ class HostCounter:
 
     def _add_up(self, entries: Sequence[bytes]) -> None:
         """Write the sums of the parts of hosts to their entries."""
-        found = self.context.store.read(self._index, entries, Wanted([HOST_COUNTS]))
-        newest = max((row.cells[HOST_COUNTS][0].timestamp for row in found if row is not None), default=-1)
+        rows = self.context.store.read(self._index, entries, Wanted([HOST_COUNTS]))
+        newest = max((row.cells[HOST_COUNTS][0].timestamp for row in rows if row is not None), default=-1)
         timestamp = _over(newest)
         puts = []
         for entry, stored in zip(entries, self._stored(entries), strict=True):
@@ -320,8 +322,8 @@ class HostCounter:
 
     def _stored(self, entries: Sequence[bytes]) -> list[_Stored]:
         stored = []
-        found = cells_of(self.context.store, self._index, _FAMILY, entries, _PARTS)
-        for entry, pieces in groupby(found, key=itemgetter(0)):
+        by_entry = groupby(cells_of(self.context.store, self._index, _FAMILY, entries, _PARTS), key=itemgetter(0))
+        for entry, pieces in by_entry:
             parts, newest, is_damaged = dict[bytes, Tally](), -1, False
             for column, cell in chain.from_iterable(cells for _, cells in pieces):
                 newest, start = max(newest, cell.timestamp), column[len(_FAMILY) + 1 + len(_PART) :]

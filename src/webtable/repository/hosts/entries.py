@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from difflib import get_close_matches
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webtable._checksums import UNREADABLE
@@ -44,15 +44,15 @@ class HostTotals(NamedTuple):
     as_of: datetime
 
 
-def known_totals(context: TableContext, most: int) -> HostTotals | None:
+def known_totals(context: TableContext, limit: int) -> HostTotals | None:
     """Return the totals of the counts of hosts, which are exact except for what waits in the queue.
 
-    None if there is no host index, no host was counted, the counts of one cannot be read, or there are more than *most*
-    hosts. A host without counts waits for them; if nothing waits and it has pages, the totals would lack these, so
-    the result is None too.
+    None if there is no host index, no host was counted, the counts of one cannot be read, or there are more than
+    *limit* hosts. A host without counts waits for them; if nothing waits and it has pages, the totals would lack these,
+    so the result is None too.
     """
     try:
-        entries = HostEntries(context, None, "").all(most + 1)
+        entries = HostEntries(context, None, "").all(limit + 1)
     except IndexNeeded:
         return None
     waits = RecountQueue(context.store, context.table).extent()[0] > 0
@@ -62,14 +62,14 @@ def known_totals(context: TableContext, most: int) -> HostTotals | None:
     # A separate one: to display a table must neither raise nor count damage.
     damage = Damage(Counts(), [])
     for row in entries:
-        if (count := count + 1) > most:
+        if (count := count + 1) > limit:
             return None
-        found = _counts(row, damage)
-        if found is None:
+        counts = _counts(row, damage)
+        if counts is None:
             uncounted.append(row)
             continue
-        hosts, pages, size = hosts + (found.pages > 0), pages + found.pages, size + found.bytes
-        newest = max(newest or found.counted_at, found.counted_at)
+        hosts, pages, size = hosts + (counts.pages > 0), pages + counts.pages, size + counts.bytes
+        newest = max(newest or counts.counted_at, counts.counted_at)
     if newest is None or damage.count:
         return None
     if not waits and any(has_pages for _, has_pages in _checked(context, iter(uncounted), damage)):
@@ -187,7 +187,8 @@ def _checked(context: TableContext, entries: Iterator[Row], damage: Damage) -> I
     is_page = Wanted([context.codec.columns.page], keys_only=True)
     while batch := list(islice(entries, size)):
         named = [(row, ranges) for row in batch if (ranges := _rows_of(context, row, damage))]
-        first = iter(context.store.first_rows(context.table, [keys for _, some in named for keys in some], 1, is_page))
+        all_ranges = list(chain.from_iterable(ranges for _, ranges in named))
+        first = iter(context.store.first_rows(context.table, all_ranges, 1, is_page))
         for row, ranges in named:
             yield row, any(list(islice(first, len(ranges))))
 
@@ -238,12 +239,12 @@ def site_meant(context: TableContext, scope: Scope) -> str:
     try:
         if _stored(context, SiteParts(host, scope.place.is_subtree), 1):
             return ""
-        known = _stored(context, None, _MOST_COMPARED)
+        hosts = _stored(context, None, _MOST_COMPARED)
     except IndexNeeded:
         return ""
     if scope.place.is_subtree:  # a domain may have pages only below it
-        known = list(dict.fromkeys([*known, *map(registered_domain, known)]))
-    alike = get_close_matches(host, known, 1, _ALIKE)
+        hosts = list(dict.fromkeys([*hosts, *map(registered_domain, hosts)]))
+    alike = get_close_matches(host, hosts, 1, _ALIKE)
     return f"; did you mean {alike[0]}?" if alike else ""
 
 
@@ -257,7 +258,7 @@ def host_meant(context: TableContext, url: str) -> str:
     return site_meant(context, Scope(SiteParts(split_url(url).host, is_subtree=True)))
 
 
-def _stored(context: TableContext, place: SiteParts | None, most: int) -> list[str]:
+def _stored(context: TableContext, place: SiteParts | None, limit: int) -> list[str]:
     """Return the first hosts of *place* that have pages, as many as are compared; raises `IndexNeeded`."""
-    entries = HostEntries(context, place, "hosts").rows(None, most)
-    return [name for name, _ in islice(with_pages(context, entries, context.damage()), most)]
+    entries = HostEntries(context, place, "hosts").rows(None, limit)
+    return [name for name, _ in islice(with_pages(context, entries, context.damage()), limit)]

@@ -118,24 +118,24 @@ class EntryReader:
         pages that cannot be read are added to *damage*.
         """
         answer = _Answer(lookup, after, storage)
-        most = BODY_ROWS if "body" in columns else BATCH
-        size = min(expected or most, most)
+        limit = BODY_ROWS if "body" in columns else BATCH
+        size = min(expected or limit, limit)
         wanted = (*columns, *lookup.index.columns)
         rows = self.entries(lookup, after, expected, storage=storage)
         named = damage.sift(self._named(row, lookup, storage=storage) for row in rows)
-        kept = (one for one in named if lookup.keep is None or lookup.keep(one.key))
+        kept = (entry for entry in named if lookup.keep is None or lookup.keep(entry.key))
         while batch := list(islice(kept, size)):
-            found = self._context.pages.read_each([one.row for one in batch], wanted)
+            pages = self._context.pages.read_each([entry.row for entry in batch], wanted)
             self._context.counts(f"{lookup.index.name}.read", len(batch))
-            for one, page in zip(batch, found, strict=True):
-                yield from self._moved(answer, one.place, wanted, damage)
+            for entry, page in zip(batch, pages, strict=True):
+                yield from self._moved(answer, entry.place, wanted, damage)
                 if isinstance(page, DamagedRow):
                     damage.add(page)
-                elif page is not None and answer.takes(page, one.place, one.key):
-                    yield one.place, page
+                elif page is not None and answer.takes(page, entry.place, entry.key):
+                    yield entry.place, page
                 else:
                     self._context.counts(f"{lookup.index.name}.dropped")
-            size = most
+            size = limit
         yield from self._moved(answer, None, wanted, damage)
 
     def _named(self, entry: Row, lookup: Lookup, *, storage: bool) -> _NamedPage | DamagedRow:
@@ -172,14 +172,14 @@ class _Answer:
         self._lookup = lookup
         self._after = after
         self._storage = storage
-        self._given: set[int] = set()
+        self._yielded: set[int] = set()
         self._moved: list[tuple[bytes, bytes]] = []
 
     def takes(self, page: Page, here: bytes, row: bytes) -> bool:
         """Whether *page*, whose entry was read *here*, is to be yielded."""
         now = self._lookup.place(page, row, storage=self._storage)
-        given = hash(row)
-        if now is None or given in self._given:
+        hashed = hash(row)
+        if now is None or hashed in self._yielded:
             return False
         if now != here and (now > here) != self._lookup.reverse:
             # Its entry there may still be read; but entries that were read already may not include it.
@@ -187,8 +187,8 @@ class _Answer:
             return False
         if now != here and not self._was_missed(now):
             return False
-        if len(self._given) < MOST_REMEMBERED:
-            self._given.add(given)
+        if len(self._yielded) < MOST_REMEMBERED:
+            self._yielded.add(hashed)
         return True
 
     def next_moved(self, here: bytes | None) -> tuple[bytes, bytes] | None:
@@ -204,5 +204,5 @@ class _Answer:
     def _was_missed(self, now: bytes) -> bool:
         """Whether the page at the place *now*, which was passed, was not yielded there."""
         after = self._after
-        is_given = after is not None and (now >= after if self._lookup.reverse else now <= after)
-        return not is_given and len(self._given) < MOST_REMEMBERED
+        is_before_token = after is not None and (now >= after if self._lookup.reverse else now <= after)
+        return not is_before_token and len(self._yielded) < MOST_REMEMBERED

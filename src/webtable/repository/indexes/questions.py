@@ -226,9 +226,9 @@ def largest(
     """Return what `WebTable.largest` does."""
     if size_class is not None:
         if size_class not in SIZE_CLASSES or min_size is not None or max_size is not None:
-            known = ", ".join(SIZE_CLASSES)
+            names = ", ".join(SIZE_CLASSES)
             limits = Argument("min_size"), " and ", Argument("max_size")
-            raise InvalidArgument(f"size_class={size_class!r} must be one of {known}, without ", *limits)
+            raise InvalidArgument(f"size_class={size_class!r} must be one of {names}, without ", *limits)
         min_size, max_size = SIZE_CLASSES[size_class]
     check_numbers(min_size=min_size, max_size=max_size)
     low, high = min_size or 0, HIGHEST_SIZE if max_size is None else max_size

@@ -48,7 +48,7 @@ VARIABLE = "WEBTABLE_INDEXES"
 """The environment variable that names indexes, as in `package.module:attribute,other:attribute`."""
 ENTRY_POINTS = "webtable.indexes"
 """The group of entry points with which installed packages name their indexes."""
-_given: dict[str, Index] = {}
+_imported: dict[str, Index] = {}
 
 
 def imported(name: str) -> Index:
@@ -56,12 +56,12 @@ def imported(name: str) -> Index:
 
     After that `known` returns it, too. Raises `InvalidArgument`.
     """
-    if name not in _given:
-        found = importable(name, "index")
-        if not isinstance(found, Index):
-            raise InvalidArgument(f"index {name!r} is a {type(found).__name__}, not a webtable.indexes.Index")
-        _given[name] = found
-    return _given[name]
+    if name not in _imported:
+        value = importable(name, "index")
+        if not isinstance(value, Index):
+            raise InvalidArgument(f"index {name!r} is a {type(value).__name__}, not a webtable.indexes.Index")
+        _imported[name] = value
+    return _imported[name]
 
 
 def known(name: str) -> Index | None:
@@ -73,8 +73,8 @@ def known(name: str) -> Index | None:
     module, _, attribute = name.partition(":")
     # Not with getattr: a module may import others in its `__getattr__`.
     loaded = getattr(sys.modules.get(module), "__dict__", {}).get(attribute)
-    if name in _given or not isinstance(loaded, Index):
-        return imported(name) if name in _given or name in _named() else None
+    if name in _imported or not isinstance(loaded, Index):
+        return imported(name) if name in _imported or name in _named() else None
     return loaded
 
 
@@ -82,8 +82,8 @@ def _named() -> set[str]:
     # Importing this takes as long as a small question, and most tables have only built-in indexes.
     from importlib.metadata import entry_points
 
-    given = {name.strip() for name in os.environ.get(VARIABLE, "").split(",")}
-    return given | {point.value for point in entry_points(group=ENTRY_POINTS)}
+    names = {name.strip() for name in os.environ.get(VARIABLE, "").split(",")}
+    return names | {point.value for point in entry_points(group=ENTRY_POINTS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class Indexes:
         self._layouts = layouts
         self._table = table
         self._meta = meta_table(table).name
-        self._known: CachedFor[dict[str, Maintained]] = CachedFor(FRESH_SECONDS)
+        self._recent: CachedFor[dict[str, Maintained]] = CachedFor(FRESH_SECONDS)
         # The cells that were read last, and what they say: a writer reads them for each batch, and they rarely change.
         self._parsed: tuple[Mapping[bytes, Sequence[Cell]], dict[str, Maintained]] = {}, {}
         self.may_have_revisits: bool = False
@@ -140,7 +140,7 @@ class Indexes:
 
     def read(self) -> dict[str, Maintained]:
         """Return the current indexes, by name; this also reads the layout of the table."""
-        return self._known.read(self._read)
+        return self._recent.read(self._read)
 
     def _read(self) -> dict[str, Maintained]:
         began = clock.monotonic()
@@ -150,8 +150,8 @@ class Indexes:
         if self._layouts is not None:
             self._layouts.learn(layout, began)
         cells = row.cells if row else {}
-        known, indexes = self._parsed
-        if cells == known:
+        parsed, indexes = self._parsed
+        if cells == parsed:
             return indexes
         states = {
             (name := index_of_column(column)): IndexState.from_json(self._name, name, versions[0].value)
@@ -167,36 +167,36 @@ class Indexes:
 
     def recent(self) -> dict[str, Maintained]:
         """Return the indexes as they were at most `FRESH_SECONDS` ago."""
-        return self._known.recent(self._read)
+        return self._recent.recent(self._read)
 
     def ready(self, name: str, question: str) -> Maintained:
         """Return the index *name*, to answer *question*; raises `IndexNeeded` if it is missing or not complete."""
-        found = self.recent().get(name)
-        if found is not None and found.state.phase == "retired":
+        index = self.recent().get(name)
+        if index is not None and index.state.phase == "retired":
             raise IndexNeeded(
                 f"{self._name}: {question} needs the index {name!r}, which is being dropped: once it is "
                 "dropped, add it with ",
                 Command(f"index add {name}"),
             )
-        if found is None:
+        if index is None:
             raise IndexNeeded(
                 f"{self._name}: {question} needs the index {name!r}, which the table does not have: add it with ",
                 Command(f"index add {name}"),
             )
-        if found.state.phase == "building":
+        if index.state.phase == "building":
             raise IndexNeeded(
                 f"{self._name}: {question} needs the index {name!r}, which is not complete yet: complete it with ",
                 Command(f"index rebuild {name}"),
             )
-        return found
+        return index
 
     def named(self, name: str) -> Maintained:
         """Return the index *name* in any phase; raises `UnknownIndex` if the table does not have it."""
-        found = self.read()
-        if name not in found:
-            has = f"it has {', '.join(sorted(found))}" if found else "it has no indexes"
+        indexes = self.read()
+        if name not in indexes:
+            has = f"it has {', '.join(sorted(indexes))}" if indexes else "it has no indexes"
             raise UnknownIndex(f"{self._name} has no index {name!r}; {has}")
-        return found[name]
+        return indexes[name]
 
     def set(self, name: str, state: IndexState) -> None:
         """Store the state of an index."""
@@ -206,7 +206,7 @@ class Indexes:
         # Later than the last one, even if the clock of another machine is ahead of this one's.
         cell = NewCell(column, max(clock.milliseconds(), before + 1), state.to_json())
         (error,) = self._store.write(self._meta, [Put(STATES_ROW, [cell])])
-        self._known.forget()
+        self._recent.forget()
         if error is not None:
             raise error
 

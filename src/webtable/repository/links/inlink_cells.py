@@ -213,10 +213,10 @@ class Targets:
 
 
 def _first(links: Iterable[tuple[str, Link]]) -> dict[str, Link]:
-    found: dict[str, Link] = {}
+    by_url: dict[str, Link] = {}
     for url, link in links:
-        found.setdefault(url, link)
-    return found
+        by_url.setdefault(url, link)
+    return by_url
 
 
 def inlinks_of(
@@ -252,10 +252,10 @@ class LinkCounter:
         column = self.context.codec.columns.links
         urls = dict(self.damage.sift(map(self._named, rows)))
         rows = list(urls)
-        found = self.context.store.read(self.context.table, rows, Wanted([column]))
-        before = [self._before(stored) if stored else None for stored in found]
+        stored_rows = self.context.store.read(self.context.table, rows, Wanted([column]))
+        before = [self._before(stored) if stored else None for stored in stored_rows]
         # Later than the last count, even if the clock of the machine that made it is ahead of this one's.
-        last = [possible_moment(stored.cells[column][0].timestamp) for stored in found if stored]
+        last = [possible_moment(stored.cells[column][0].timestamp) for stored in stored_rows if stored]
         counted_at = _later(_now(), last)
         made = zip(rows, before, self._counts(urls, counted_at), strict=True)
         counts = [(row, was, now) for row, was, now in made if now.inlinks or now.self_links or was]
@@ -266,7 +266,7 @@ class LinkCounter:
             unsalted = self.context.key.unsalted(row)
             new, old = entries_of(now, unsalted), entries_of(was, unsalted)
             if new != old:
-                changed += [(row, one.inlinks) for one in (was, now) if one is not None]
+                changed += [(row, counted.inlinks) for counted in (was, now) if counted is not None]
             for inlinks in tried.get(row, ()):
                 old += entries_of(LinkCounts(inlinks), unsalted)
             entries += [Put(entry, [NewCell(INDEX_COLUMN, timestamp, b"")]) for entry in new]
@@ -285,7 +285,7 @@ class LinkCounter:
         entered = [queue.counting(counts)] if counts else []
         queue.write(entered)
         yield
-        queue.remove([CountedBatch(one.row, one.cells[0].timestamp) for one in entered])
+        queue.remove([CountedBatch(put.row, put.cells[0].timestamp) for put in entered])
 
     def _named(self, row: bytes) -> tuple[bytes, str] | DamagedRow:
         """Return *row* with its URL, or an error if it is not a valid row key."""
@@ -306,9 +306,9 @@ class LinkCounter:
         family = self.context.codec.columns.inlinks.encode()
         start = len(family) + 1
         pieces = inlinks_of(self.context.store, self.context.table, family, list(urls))
-        for row, some in groupby(pieces, key=itemgetter(0)):
+        for row, of_row in groupby(pieces, key=itemgetter(0)):
             tally = _SourceTally(urls[row])
-            for _, cells in some:
+            for _, cells in of_row:
                 tally.add(column[start:] for column, _ in cells)
             yield tally.counts(counted_at)
 

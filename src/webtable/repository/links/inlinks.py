@@ -68,7 +68,7 @@ INLINKS = declared(
     Inlink,
     "link",
     *_OWN,
-    *page_in(attrgetter("page"), [one.name for one in _OWN]),
+    *page_in(attrgetter("page"), [own.name for own in _OWN]),
     listed=("source", "anchor", "rel", "at"),
 )
 
@@ -157,9 +157,9 @@ class InlinkReader:
         rest = rest if after is None else rest.after(prefix + after)
         size = min(expected or SOURCES_AT_ONCE, SOURCES_AT_ONCE)
         cells = self._cells(self._context.key.encode(target), rest, size)
-        for some in _batches(cells, size):
-            found = [_Found(target, name[len(prefix) :], cell) for name, cell in some]
-            for _, inlink in self._checked(found, past=past, inside=inside):
+        for batch in _batches(cells, size):
+            inlinks = [_Found(target, name[len(prefix) :], cell) for name, cell in batch]
+            for _, inlink in self._checked(inlinks, past=past, inside=inside):
                 yield inlink
 
     def of_each(
@@ -175,17 +175,17 @@ class InlinkReader:
         targets are read at once, and the pages that link to them are checked together.
         """
         size = min(expected or SOURCES_AT_ONCE, SOURCES_AT_ONCE)
-        for some in _batches(self._cells_of_each(iter(targets), expected), size):
-            found = [_Found(page.url, name, cell) for page, name, cell in some]
-            for place, inlink in self._checked(found, past=False, inside=inside):
-                yield some[place][0], inlink
+        for batch in _batches(self._cells_of_each(iter(targets), expected), size):
+            inlinks = [_Found(page.url, name, cell) for page, name, cell in batch]
+            for place, inlink in self._checked(inlinks, past=False, inside=inside):
+                yield batch[place][0], inlink
 
     def first(self, rows: Sequence[bytes], limit: int) -> list[list[bytes]]:
         """Return, for each of *rows*, the URLs of the first *limit* pages that have an inlink there."""
-        found = self._context.store.read_cells(
+        read = self._context.store.read_cells(
             self._context.table, rows, self._family, CURRENT_SOURCES, limit=limit, keys_only=True
         )
-        return [[self._name(column) for column, _ in cells] for cells in found]
+        return [[self._name(column) for column, _ in cells] for cells in read]
 
     def source(self, target: bytes, source: bytes) -> tuple[bytes, str] | DamagedRow:
         """Return the row and the URL of the page that an inlink of *target* names, or the error if it names none."""
@@ -208,14 +208,14 @@ class InlinkReader:
         self, targets: Iterator[tuple[Page, bytes | None]], expected: int | None
     ) -> Iterator[tuple[Page, bytes, Cell]]:
         context = self._context
-        most = min(expected or FIRST_INLINKS, FIRST_INLINKS)
-        for some in _batches(targets, min(expected or PAGES_AT_ONCE, PAGES_AT_ONCE), PAGES_AT_ONCE):
-            rows = [context.key.encode(page.url) for page, _ in some]
-            first = context.store.read_cells(context.table, rows, self._family, CURRENT_SOURCES, limit=most)
-            for (page, after), row, cells in zip(some, rows, first, strict=True):
+        limit = min(expected or FIRST_INLINKS, FIRST_INLINKS)
+        for batch in _batches(targets, min(expected or PAGES_AT_ONCE, PAGES_AT_ONCE), PAGES_AT_ONCE):
+            rows = [context.key.encode(page.url) for page, _ in batch]
+            first = context.store.read_cells(context.table, rows, self._family, CURRENT_SOURCES, limit=limit)
+            for (page, after), row, cells in zip(batch, rows, first, strict=True):
                 if after is None:
                     yield from ((page, self._name(column), cell) for column, cell in cells)
-                    if len(cells) < most:
+                    if len(cells) < limit:
                         continue
                     after = self._name(cells[-1][0])
                 rest = self._cells(row, CURRENT_SOURCES.after(after), SOURCES_AT_ONCE)
@@ -225,43 +225,43 @@ class InlinkReader:
         return column[len(self._family) + 1 :]
 
     def _checked(
-        self, found: Sequence[_Found], *, past: bool, inside: Callable[[bytes], bool] | None
+        self, inlinks: Sequence[_Found], *, past: bool, inside: Callable[[bytes], bool] | None
     ) -> Iterator[tuple[int, Inlink]]:
-        """Yield those of *found* that hold, each with its place among them."""
+        """Yield those of *inlinks* that hold, each with its place among them."""
         context, damage = self._context, self._damage
-        named = damage.sift(self._named(place, one) for place, one in enumerate(found))
-        wanted = [one for one in named if inside is None or inside(context.key.unsalted(one.row))]
-        pages = context.counted.read_each([one.row for one in wanted], ("outlinks",)) if wanted else []
-        for one, page in zip(wanted, pages, strict=True):
+        named = damage.sift(self._named(place, source) for place, source in enumerate(inlinks))
+        wanted = [source for source in named if inside is None or inside(context.key.unsalted(source.row))]
+        pages = context.counted.read_each([source.row for source in wanted], ("outlinks",)) if wanted else []
+        for source, page in zip(wanted, pages, strict=True):
             context.counts("inlinks.read")
             if isinstance(page, DamagedRow):
                 damage.add(page)
                 continue
-            target = found[one.place].target
+            target = inlinks[source.place].target
             link = None if page is None else Targets(page.outlinks or ()).link_to(target)
             if (link is None) != past:
                 context.counts("inlinks.dropped")
                 continue
-            shown = link or link_of(target, found[one.place].cell.value)
-            yield one.place, Inlink(one.source, shown.anchor, shown.rel, one.at, not past, page)
+            shown = link or link_of(target, inlinks[source.place].cell.value)
+            yield source.place, Inlink(source.source, shown.anchor, shown.rel, source.at, not past, page)
 
-    def _named(self, place: int, one: _Found) -> _Named | DamagedRow:
-        """Return what *one*, found in this *place*, names, or the error if it names nothing."""
-        target = self._context.key.encode(one.target)
-        source = self.source(target, one.source)
+    def _named(self, place: int, inlink: _Found) -> _Named | DamagedRow:
+        """The page that *inlink*, in this *place* among others, names, or the error if it names nothing."""
+        target = self._context.key.encode(inlink.target)
+        source = self.source(target, inlink.source)
         if isinstance(source, DamagedRow):
             return source
         try:
-            return _Named(place, *source, moment_of(one.cell.timestamp))
+            return _Named(place, *source, moment_of(inlink.cell.timestamp))
         except OverflowError as exc:
             return self._context.codec.damaged(target, self._family, exc)
 
 
-def _batches(found: Iterator[T], size: int, most: int = SOURCES_AT_ONCE) -> Iterator[list[T]]:
-    """Yield *found* in lists: *size* in the first, *most* in the others."""
-    while some := list(islice(found, size)):
-        yield some
-        size = most
+def _batches(items: Iterator[T], size: int, limit: int = SOURCES_AT_ONCE) -> Iterator[list[T]]:
+    """Yield *items* in lists: *size* in the first, *limit* in the others."""
+    while batch := list(islice(items, size)):
+        yield batch
+        size = limit
 
 
 class _Found(NamedTuple):

@@ -342,15 +342,15 @@ def _edges_of(pages: Iterable[Page]) -> Iterator[Edge]:
             yield Edge(page.url, target, anchors[target], split_url(target).host)
 
 
-def _completed(context: TableContext, found: Iterator[Edge], expected: int | None, damage: Damage) -> Iterator[Edge]:
-    """Yield the edges *found* with the status of their targets, which are read for some of them at once."""
+def _completed(context: TableContext, edges: Iterator[Edge], expected: int | None, damage: Damage) -> Iterator[Edge]:
+    """Yield *edges* with the status of their targets, which are read for some of them at once."""
     remembered: dict[str, int | None] = {}
     size = min(expected or FIRST_EDGES, EDGES_AT_ONCE)
-    while some := list(islice(found, size)):
-        missing = list(dict.fromkeys(edge.target for edge in some if edge.target not in remembered))
+    while batch := list(islice(edges, size)):
+        missing = list(dict.fromkeys(edge.target for edge in batch if edge.target not in remembered))
         statuses = dict(zip(missing, _statuses(context, missing, damage), strict=True))
         remembered |= statuses
-        yield from (replace(edge, status=remembered[edge.target]) for edge in some)
+        yield from (replace(edge, status=remembered[edge.target]) for edge in batch)
         for target in list(islice(remembered, max(0, len(remembered) - TARGETS_REMEMBERED))):
             del remembered[target]
         size = min(2 * size, EDGES_AT_ONCE)

@@ -91,17 +91,20 @@ class Confirmation:
         """Return the rows of those of *urls*, which are given by row, to which a wanted page links."""
         sources, rest = self._first_sources(urls)
         linked: set[bytes] = set()
-        while waiting := {row: some for row, some in sources.items() if some and row not in linked}:
+        while waiting := {row: named for row, named in sources.items() if named and row not in linked}:
             linked |= self._confirmed(_most_common(waiting), urls)
         return linked.union(row for row in rest if row not in linked and self._is_linked(urls[row]))
 
     def _first_sources(self, urls: Mapping[bytes, str]) -> tuple[dict[bytes, list[bytes]], list[bytes]]:
         """Return the URLs of the first pages that may link to each of *urls*, and the rows that may have more."""
-        found = self._inlinks.first(list(urls), FIRST_SOURCES)
-        sources = dict(zip(urls, found, strict=True))
-        more = [row for row, some in sources.items() if len(some) == FIRST_SOURCES]
+        first = self._inlinks.first(list(urls), FIRST_SOURCES)
+        sources = dict(zip(urls, first, strict=True))
+        more = [row for row, named in sources.items() if len(named) == FIRST_SOURCES]
         if self._wanted is not ANYBODY:
-            sources = {row: [one for one in some if self._wanted.have(urls[row], one)] for row, some in sources.items()}
+            sources = {
+                row: [source for source in named if self._wanted.have(urls[row], source)]
+                for row, named in sources.items()
+            }
         return sources, more
 
     def _confirmed(self, named: Mapping[bytes, Sequence[bytes]], urls: Mapping[bytes, str]) -> set[bytes]:
@@ -111,8 +114,8 @@ class Confirmation:
             for row, _ in self._damage.sift([self._inlinks.source(rows[0], source)]):
                 pages[row] = rows
         linked: set[bytes] = set()
-        found = self._context.counted.read_each(list(pages), ("outlinks",))
-        for rows, page in zip(pages.values(), found, strict=True):
+        read = self._context.counted.read_each(list(pages), ("outlinks",))
+        for rows, page in zip(pages.values(), read, strict=True):
             if isinstance(page, DamagedRow):
                 self._damage.add(page)
             elif page is not None and page.outlinks:
@@ -121,16 +124,16 @@ class Confirmation:
 
     def _is_linked(self, url: str) -> bool:
         inlinks = (self._inlinks.of(url, sources=sources) for sources in self._wanted.ranges(url))
-        return any(self._wanted.have(url, inlink.source.encode()) for some in inlinks for inlink in some)
+        return any(self._wanted.have(url, inlink.source.encode()) for of_range in inlinks for inlink in of_range)
 
 
 def _most_common(waiting: Mapping[bytes, list[bytes]]) -> dict[bytes, list[bytes]]:
     """Take from each list its source that is in the most lists, and return the rows of the lists by source."""
-    in_lists = Counter(source for some in waiting.values() for source in some)
+    in_lists = Counter(source for named_by in waiting.values() for source in named_by)
     named: dict[bytes, list[bytes]] = defaultdict(list)
-    for row, some in waiting.items():
-        chosen = max(some, key=in_lists.__getitem__)
-        some.remove(chosen)
+    for row, named_by in waiting.items():
+        chosen = max(named_by, key=in_lists.__getitem__)
+        named_by.remove(chosen)
         named[chosen].append(row)
     return named
 
@@ -138,9 +141,9 @@ def _most_common(waiting: Mapping[bytes, list[bytes]]) -> dict[bytes, list[bytes
 def _led_to(links: Iterable[Link], wanted: Mapping[str, bytes]) -> set[bytes]:
     """Return the rows of the *wanted* canonical URLs to which *links* lead."""
     urls = {link.url for link in links}
-    left = wanted.keys() - urls
+    others = wanted.keys() - urls
     # Most links are stored in canonical form, and canonicalizing a URL takes as long as reading a link.
-    return {wanted[url] for url in wanted.keys() & (urls.union(map(canonical_or_none, urls)) if left else urls)}
+    return {wanted[url] for url in wanted.keys() & (urls.union(map(canonical_or_none, urls)) if others else urls)}
 
 
 def _host(url: bytes) -> bytes:
@@ -215,15 +218,15 @@ def _unlinked(
 
 
 def _with_columns(
-    context: TableContext, found: Iterator[list[tuple[bytes, Page]]], names: Sequence[str], damage: Damage
+    context: TableContext, batches: Iterator[list[tuple[bytes, Page]]], names: Sequence[str], damage: Damage
 ) -> Iterator[Page]:
-    """Yield the pages *found*, with their bodies, links and counts if *names* has them."""
+    """Yield the pages of *batches* with their bodies, links and counts if *names* has them."""
     is_bare = not set(names) & set(EXTRA_COLUMNS)
-    for some in found:
+    for batch in batches:
         if is_bare:
-            yield from (page for _, page in some)
-        elif some:
-            whole = context.counted.read_each([row for row, _ in some], names)
+            yield from (page for _, page in batch)
+        elif batch:
+            whole = context.counted.read_each([row for row, _ in batch], names)
             yield from (page for page in damage.sift(whole) if page is not None)
 
 

@@ -106,9 +106,9 @@ def unsalted_parts(context: TableContext, ranges: Sequence[KeyRange], after: str
 
     They are cut by the pages after the URL *after*.
     """
-    found = (context.key.unsalted(key) for key in _sample(context, Whole.of_rows(context, ranges), n).keys)
+    sample = (context.key.unsalted(key) for key in _sample(context, Whole.of_rows(context, ranges), n).keys)
     last = b"" if after is None else context.key.unsalted(context.key.encode(after))
-    keys = sorted(key for key in found if key > last)
+    keys = sorted(key for key in sample if key > last)
     return [part.keys for part in cut_at(KeySample(keys, None), n, 0) if not part.keys.is_empty()]
 
 
@@ -127,15 +127,15 @@ def _by_hash(context: TableContext, whole: Whole, n: int) -> KeySample | None:
     ranges = [KeyRange(shard, shard[:-1] + b";") for shard in SHARDS]
     spec = ScanSpec(table, ranges, Wanted([INDEX_COLUMN], keys_only=True), limit=MOST_KEYS)
     entries = (row.key for row in in_storage_order(context.store, spec, None))
-    found: list[bytes] = []
+    keys: list[bytes] = []
     last = b""
-    while len(found) < enough and (some := list(islice(entries, SAMPLED_AT_ONCE))):
-        pages = [key for entry in some if (key := _page_of(entry)) is not None]
-        found += _keys_in(context, whole, pages)
-        last = some[-1]
-    if len(found) < min(n, enough):
+    while len(keys) < enough and (batch := list(islice(entries, SAMPLED_AT_ONCE))):
+        pages = [key for entry in batch if (key := _page_of(entry)) is not None]
+        keys += _keys_in(context, whole, pages)
+        last = batch[-1]
+    if len(keys) < min(n, enough):
         return None
-    return KeySample(sorted(found), round(len(found) / _share(last)))
+    return KeySample(sorted(keys), round(len(keys) / _share(last)))
 
 
 def _page_of(entry: bytes) -> bytes | None:
@@ -159,8 +159,8 @@ def _keys_in(context: TableContext, whole: Whole, pages: Sequence[bytes]) -> lis
     if whole.index is None:
         return [key for key in salted if key in whole]
     read = context.pages.read_each(salted, whole.index.columns)
-    found = ((key, page) for key, page in zip(pages, read, strict=True) if isinstance(page, Page))
-    entries = ((whole.index, page, key) for key, page in found)
+    stored = ((key, page) for key, page in zip(pages, read, strict=True) if isinstance(page, Page))
+    entries = ((whole.index, page, key) for key, page in stored)
     return [entry for index, page, key in entries for entry in index.entries(page, key) if entry in whole]
 
 
@@ -332,7 +332,7 @@ class FramePlace(NamedTuple):
     @classmethod
     def of(cls, context: TableContext, *, with_indexes: bool = False) -> Self:
         """Return the place of *context*; raises `InvalidArgument` if no other process could open it."""
-        own = [one.state.of for one in context.indexes.read().values() if one.state.of] if with_indexes else []
+        own = [index.state.of for index in context.indexes.read().values() if index.state.of] if with_indexes else []
         named = tuple(name for name in own if known(name) is not None)
         return cls(address_of(context.store, context.name), context.layout, context.strict, named)
 

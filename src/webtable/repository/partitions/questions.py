@@ -51,19 +51,19 @@ def repeatable(
 
     def decorated(question: Method[S, P, R]) -> Method[S, P, R]:
         parameters = inspect.signature(question).parameters
-        moments = [name for name, one in parameters.items() if "Moment" in str(one.annotation)]
+        moments = [name for name, parameter in parameters.items() if "Moment" in str(parameter.annotation)]
         takes_columns = "columns" in parameters or "options" in parameters
 
         @wraps(question)
         def ask(self: S, *args: P.args, **kwargs: P.kwargs) -> R:
             answer = question(self, *args, **kwargs)
             # A time ago is another moment in another process.
-            given: dict[str, Any] = kwargs
-            options = given | {name: given_moment(name, given[name]) for name in moments if given.get(name)}
-            now = clock.now() if until_now and given.get("until") is None else None
+            arguments: dict[str, Any] = kwargs
+            options = arguments | {name: given_moment(name, arguments[name]) for name in moments if arguments.get(name)}
+            now = clock.now() if until_now and arguments.get("until") is None else None
             is_whole = bool(undivided) and answer.order == undivided
-            asked = _Asked(ask, self, args, options, takes_columns, order, by_source, now, is_whole)
-            return replace(answer, _again=asked)
+            request = _Asked(ask, self, args, options, takes_columns, order, by_source, now, is_whole)
+            return replace(answer, _again=request)
 
         return cast("Method[S, P, R]", ask)
 

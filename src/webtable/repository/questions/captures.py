@@ -223,19 +223,19 @@ def kept(
     spec = ScanSpec(context.table, ranges, Wanted(context.codec.select(())), keep=scope.keeps)
     rows = PageRows(context)
     pages = rows.pages(spec, "url", None if after is None else rows.place_of(after, "url"), damage)
-    some = iter(lambda: list(islice(pages, BODY_ROWS)), [])
+    batches = iter(lambda: list(islice(pages, BODY_ROWS)), [])
     names = context.codec.columns
     columns = [names.capture, names.body, names.urls]
-    captures = chain.from_iterable(_captures_of(context, piece, columns) for piece in some)
+    captures = chain.from_iterable(_captures_of(context, piece, columns) for piece in batches)
     revisits = OpenRevisits(context.store, context.table, context.key)
     return damage.sift(_with_open(revisits, captures) if revisits.is_any() else captures)
 
 
 def _with_open(revisits: OpenRevisits, captures: Iterable[Page | DamagedRow]) -> Iterator[Page | DamagedRow]:
     """Yield *captures* with the open *revisits* of their pages between them."""
-    for url, some in groupby(captures, key=attrgetter("url")):
+    for url, of_page in groupby(captures, key=attrgetter("url")):
         waiting = {} if url is None else {page.fetched_at: page for page in revisits.of_page(url)}
-        for capture in some:
+        for capture in of_page:
             if isinstance(capture, Page):
                 waiting.pop(capture.fetched_at, None)
                 for at in [at for at in waiting if at < capture.fetched_at]:
@@ -254,8 +254,8 @@ def _captures_of(context: TableContext, pages: Sequence[Page], columns: Sequence
     versions = context.layouts.recent().versions
     wanted = Wanted([context.codec.columns.capture], versions=versions)
     captures = context.store.read(context.table, [context.key.encode(page.url) for page in pages], wanted)
-    known = [(page, row, _weight(context, row)) for page, row in zip(pages, captures, strict=True)]
-    for piece in together((one, one[-1]) for one in known):
+    weighed = [(page, row, _weight(context, row)) for page, row in zip(pages, captures, strict=True)]
+    for piece in together((entry, entry[-1]) for entry in weighed):
         page, row, weight = piece[0]
         if row is not None and weight > BODY_BYTES:
             yield from _with_newest(context, page, _one_by_one(context, row, columns), columns)
@@ -265,7 +265,7 @@ def _captures_of(context: TableContext, pages: Sequence[Page], columns: Sequence
 
 
 def _weight(context: TableContext, row: Row | None) -> int:
-    return 0 if row is None else sum(one.capture.size or 0 for one in context.codec.versions(row))
+    return 0 if row is None else sum(version.capture.size or 0 for version in context.codec.versions(row))
 
 
 def _together(context: TableContext, pages: Sequence[Page], wanted: Wanted) -> Iterator[Page | DamagedRow]:
@@ -279,9 +279,9 @@ def _one_by_one(context: TableContext, row: Row, columns: Sequence[bytes]) -> It
     names = context.codec.columns
     for capture in reversed(row.cells.get(names.capture, ())):
         at = TimeRange(capture.timestamp, capture.timestamp + 1)
-        (found,) = context.store.read(context.table, [row.key], Wanted(columns, time_range=at))
-        if found is not None:
-            yield from _versions(context, found)
+        (version,) = context.store.read(context.table, [row.key], Wanted(columns, time_range=at))
+        if version is not None:
+            yield from _versions(context, version)
 
 
 def _versions(context: TableContext, row: Row) -> Iterator[Page | DamagedRow]:

@@ -157,12 +157,12 @@ class ChangesQuestion(ScopeQuestion[Change]):
         return (change for change in changes if change.kind in self.kinds)
 
 
-def _kinds(given: ChangeKind | Collection[ChangeKind] | None) -> tuple[ChangeKind, ...]:
-    wanted = CHANGED if given is None else (given,) if isinstance(given, str) else tuple(given)
-    unknown = [one for one in wanted if one not in CHANGE_KINDS]
+def _kinds(kind: ChangeKind | Collection[ChangeKind] | None) -> tuple[ChangeKind, ...]:
+    wanted = CHANGED if kind is None else (kind,) if isinstance(kind, str) else tuple(kind)
+    unknown = [name for name in wanted if name not in CHANGE_KINDS]
     if unknown or not wanted:
-        raise InvalidArgument(f"kind={given!r} must be one of {', '.join(CHANGE_KINDS)}, or several")
-    return tuple(one for one in CHANGE_KINDS if one in wanted)
+        raise InvalidArgument(f"kind={kind!r} must be one of {', '.join(CHANGE_KINDS)}, or several")
+    return tuple(name for name in CHANGE_KINDS if name in wanted)
 
 
 def period_of(since: Moment | None, until: Moment | None) -> tuple[Period, str]:
@@ -182,10 +182,10 @@ def changes_of(
 ) -> Iterator[Change | DamagedRow]:
     """Yield the change of each of *pages*, in their order; nothing for pages that were first stored later."""
     size = min(expected or PAGES_AT_ONCE, PAGES_AT_ONCE)
-    while some := list(islice(pages, size)):
-        asked = [context.key.encode(page.url) for page in some if _needs_versions(page, period)]
-        versions = _versions(context, asked, period.since)
-        for page in some:
+    while batch := list(islice(pages, size)):
+        needed = [context.key.encode(page.url) for page in batch if _needs_versions(page, period)]
+        versions = _versions(context, needed, period.since)
+        for page in batch:
             change = _change(page, period, versions.get(page.url, ()))
             if change is not None:
                 yield change
@@ -199,13 +199,13 @@ def _versions(
     if not rows:
         return {}
     # All of them, not a time range, in which HBase may also find versions that it is about to remove.
-    column, most = context.codec.columns.capture, context.layouts.recent().versions
-    found = context.store.read(context.table, rows, Wanted([column], versions=min(most, VERSIONS_AT_ONCE)))
-    for place, row in enumerate(found):
+    column, limit = context.codec.columns.capture, context.layouts.recent().versions
+    stored = context.store.read(context.table, rows, Wanted([column], versions=min(limit, VERSIONS_AT_ONCE)))
+    for place, row in enumerate(stored):
         cells = () if row is None else row.cells[column]
-        if row is not None and VERSIONS_AT_ONCE == len(cells) < most and cells[-1].timestamp > since:
-            (found[place],) = context.store.read(context.table, [row.key], Wanted([column], versions=most))
-    return {context.key.url_of(row.key): list(versions_in(context, row)) for row in found if row is not None}
+        if row is not None and VERSIONS_AT_ONCE == len(cells) < limit and cells[-1].timestamp > since:
+            (stored[place],) = context.store.read(context.table, [row.key], Wanted([column], versions=limit))
+    return {context.key.url_of(row.key): list(versions_in(context, row)) for row in stored if row is not None}
 
 
 def _needs_versions(page: Page, period: Period) -> bool:
@@ -227,11 +227,10 @@ def _newest_at(page: Page, moment: int | None) -> _At | None:
 
 def _at(page: Page, moment: int | None, versions: Sequence[tuple[int, Page | DamagedRow]]) -> _At:
     """Return the page at a *moment*, by its newest capture or else by its *versions*."""
-    known = _newest_at(page, moment)
-    if known is not None or moment is None:
-        return page if known is None else known
-    found = next((version for at, version in versions if at <= moment), None)
-    return _LOST if found is None else found
+    newest = _newest_at(page, moment)
+    if newest is not None or moment is None:
+        return page if newest is None else newest
+    return next((version for at, version in versions if at <= moment), _LOST)
 
 
 def _change(
@@ -240,10 +239,10 @@ def _change(
     before, after = _at(page, period.since, versions), _at(page, period.until, versions)
     if after is _NOT_THERE:
         return None
-    damaged = next((one for one in (before, after) if isinstance(one, DamagedRow)), None)
+    damaged = next((side for side in (before, after) if isinstance(side, DamagedRow)), None)
     if damaged is not None:
         return damaged
-    pages = [one if isinstance(one, Page) else None for one in (before, after)]
+    pages = [side if isinstance(side, Page) else None for side in (before, after)]
     return Change("new" if before is _NOT_THERE else _kind(*pages), page.url, *pages)
 
 

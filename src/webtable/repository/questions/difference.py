@@ -102,7 +102,7 @@ def _marked(old: str | None, new: str | None) -> tuple[Marked | None, Marked | N
         return _excerpt(old, []), _excerpt(new, [])
     words, others = list(_WORD.finditer(old)), list(_WORD.finditer(new))
     spans = [(_span(words, *step[:2]), _span(others, *step[2:])) for step in _steps(_texts(words), _texts(others))]
-    return _excerpt(old, [one for one, _ in spans if one]), _excerpt(new, [other for _, other in spans if other])
+    return _excerpt(old, [span for span, _ in spans if span]), _excerpt(new, [other for _, other in spans if other])
 
 
 def _texts(words: list[re.Match[str]]) -> list[str]:
@@ -119,11 +119,11 @@ def _steps(words: list[str], others: list[str]) -> list[tuple[int, int, int, int
     shortest = min(len(words), len(others))
     start = next((at for at in range(shortest) if words[at] != others[at]), shortest)
     same = next((at for at in range(shortest - start) if words[-1 - at] != others[-1 - at]), shortest - start)
-    one, other = words[start : len(words) - same], others[start : len(others) - same]
-    if max(len(one), len(other)) > MOST_WORDS:
-        return [(start, start + len(one), start, start + len(other))]
-    found = SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
-    return [(start + a, start + b, start + c, start + d) for name, a, b, c, d in found if name != "equal"]
+    ours, theirs = words[start : len(words) - same], others[start : len(others) - same]
+    if max(len(ours), len(theirs)) > MOST_WORDS:
+        return [(start, start + len(ours), start, start + len(theirs))]
+    steps = SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes()
+    return [(start + a, start + b, start + c, start + d) for name, a, b, c, d in steps if name != "equal"]
 
 
 def _excerpt(text: str | None, marks: list[Span]) -> Marked | None:
@@ -131,7 +131,7 @@ def _excerpt(text: str | None, marks: list[Span]) -> Marked | None:
         return None
     shortened = [(start, min(stop, start + MOST_CHARACTERS)) for start, stop in marks]
     pieces = excerpts(text, shortened or [(0, 0)])
-    return Marked([piece for one in pieces for piece in one.marked().pieces])
+    return Marked([piece for excerpt in pieces for piece in excerpt.marked().pieces])
 
 
 def unified(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
@@ -191,8 +191,8 @@ def _common(old: Sequence[str], new: Sequence[str]) -> list[Span]:
         if i == i_stop or j == j_stop or depth == _DEPTH:
             continue
         anchors = _anchors(old[i:i_stop], new[j:j_stop])
-        pairs += (found := [(i + place, j + new_place) for place, new_place in anchors])
-        ends = [*found, (i_stop, j_stop)] if found else []
+        pairs += (pairs_here := [(i + place, j + new_place) for place, new_place in anchors])
+        ends = [*pairs_here, (i_stop, j_stop)] if pairs_here else []
         for place, new_place in ends:
             gaps.append((i, place, j, new_place, depth + 1))
             i, j = place + 1, new_place + 1
@@ -231,11 +231,11 @@ def _increasing(pairs: Sequence[Span]) -> list[Span]:
         before.append(rows[length - 1] if length else -1)
         ends[length : length + 1] = [number]
         rows[length : length + 1] = [row]
-    found, row = [], rows[-1] if rows else -1
+    longest, row = [], rows[-1] if rows else -1
     while row >= 0:
-        found.append(pairs[row])
+        longest.append(pairs[row])
         row = before[row]
-    return found[::-1]
+    return longest[::-1]
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -359,10 +359,10 @@ def difference(old: Page, new: Page) -> Difference:
     )
 
 
-def _headers(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, tuple[str | None, str | None]]:
-    if not (one and other):
+def _headers(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str | None, str | None]]:
+    if not (before and after):
         return {}
-    old, new = Headers(one).folded(), Headers(other).folded()
+    old, new = Headers(before).folded(), Headers(after).folded()
     names = sorted((old.keys() | new.keys()) - set(_CLOCKS))
     return {name: (old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name)}
 
@@ -379,8 +379,8 @@ def _head(page: Page) -> tuple[str | None, dict[str, Link] | None]:
         unread = links is None and (page.outlink_count or not _was_read(page))
         return title, None if unread else _by_url(links or ())
     if (title is None or links is None) and (page.content_type is None or is_html(page.content_type)):
-        found = extract(page.body, page.url, charset_of(page), content_type=media_of(page))
-        title, links = title or found.title, found.outlinks if links is None else links
+        extracted = extract(page.body, page.url, charset_of(page), content_type=media_of(page))
+        title, links = title or extracted.title, extracted.outlinks if links is None else links
     return title, _by_url(links or ())
 
 

@@ -56,17 +56,17 @@ class PageRows:
             with closing(self._made(self.likely(spec, order, after), spec, damage)) as pages:
                 yield from pages
             return
-        left = spec.limit
-        while left:
-            rows = _Counted(self.rows(replace(spec, limit=left), order, after))
-            given = 0
+        remaining = spec.limit
+        while remaining:
+            rows = _Counted(self.rows(replace(spec, limit=remaining), order, after))
+            count = 0
             with closing(self._made(iter(rows), spec, damage)) as pages:
-                for given, page in enumerate(pages, 1):  # noqa: B007 - used after the loop
+                for count, page in enumerate(pages, 1):  # noqa: B007 - used after the loop
                     yield page
-            if rows.count < left:
+            if rows.count < remaining:
                 return
             # The store also counts rows that cannot be read, and those that are not pages.
-            left -= given
+            remaining -= count
             after = self.place(rows.last.key, order)
 
     def rows(self, spec: ScanSpec, order: str, after: bytes | None) -> Iterator[Row]:
@@ -315,11 +315,12 @@ class Condition(NamedTuple):
         Raises `InvalidArgument`.
         """
         status, content_type, low, high = self
-        given: list[Any] = [status] if isinstance(status, str) or not isinstance(status, Collection) else list(status)
-        for one in () if status is None else given:
-            if type(one) is not int or not 0 <= one <= 999:
-                raise InvalidArgument(f"status={one!r} must be a status code, from 0 to 999, as in status=404")
-        wanted = None if status is None else set(given)
+        # A text is a collection too, and no status.
+        codes: list[Any] = [status] if isinstance(status, str) or not isinstance(status, Collection) else list(status)
+        for code in () if status is None else codes:
+            if type(code) is not int or not 0 <= code <= 999:
+                raise InvalidArgument(f"status={code!r} must be a status code, from 0 to 999, as in status=404")
+        wanted = None if status is None else set(codes)
         if content_type is not None and (not isinstance(content_type, str) or "/" not in content_type):
             raise InvalidArgument(f"content_type={content_type!r} must be a media type, as in 'text/html'")
         check_numbers(min_size=low, max_size=high)
@@ -327,8 +328,8 @@ class Condition(NamedTuple):
             raise InvalidArgument(f"max_size={high} is below ", Argument("min_size", low))
         statuses = None if wanted is None else " or ".join(map(str, sorted(wanted))) or "none"
         conditions = {**self._asdict(), "status": statuses}
-        said = "".join(f", {name} {value}" for name, value in conditions.items() if value is not None)
-        if not said:
+        label = "".join(f", {name} {value}" for name, value in conditions.items() if value is not None)
+        if not label:
             return None, ""
 
         def keep(page: Page) -> bool:
@@ -339,7 +340,7 @@ class Condition(NamedTuple):
                 and (high is None or (page.size is not None and page.size <= high))
             )
 
-        return keep, said
+        return keep, label
 
     def in_store(self, context: TableContext) -> Containing | None:
         """Return a filter for the store, for one status other than 200; None if a filter would save little.
@@ -354,8 +355,8 @@ class Condition(NamedTuple):
 
     def columns(self, wanted: Sequence[Column]) -> Sequence[Column]:
         """Return the columns *wanted*, and those that the condition needs."""
-        asked = PAGES.chosen([_FIELD.get(name, name) for name, value in self._asdict().items() if value is not None])
-        return tuple(dict.fromkeys([*wanted, *asked]))
+        tested = PAGES.chosen([_FIELD.get(name, name) for name, value in self._asdict().items() if value is not None])
+        return tuple(dict.fromkeys([*wanted, *tested]))
 
     def met(self, batch: pa.RecordBatch, wanted: Sequence[Column]) -> pa.RecordBatch:
         """Return the pages of *batch* that are wanted, with the columns *wanted*."""

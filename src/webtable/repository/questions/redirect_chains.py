@@ -179,5 +179,5 @@ def _pages(context: TableContext, urls: set[str], damage: Damage) -> dict[str, P
     for url in urls:
         with suppress(InvalidURL):
             rows[context.key.encode(url)] = url
-    found = damage.sift(context.counted.read_each(list(rows), ()))
-    return {page.url: page for page in found if page is not None}
+    pages = damage.sift(context.counted.read_each(list(rows), ()))
+    return {page.url: page for page in pages if page is not None}

@@ -187,90 +187,90 @@ class _CountedSoFar(Walked, kw_only=True):
     def take(self, counts: PageCounts) -> None:
         """Take over the *counts*."""
         self.pages, self.size = counts.pages, counts.bytes
-        self.groups = {name: one.counted() for name, one in counts.groups.items()}
+        self.groups = {name: group_counts.counted() for name, group_counts in counts.groups.items()}
 
 
 def stats(
-    context: TableContext, asked: StatsQuestion, on_progress: Progress | None, resume: str | PathLike[str] | None
+    context: TableContext, question: StatsQuestion, on_progress: Progress | None, resume: str | PathLike[str] | None
 ) -> Stats:
     """Return what `WebTable.stats` does."""
-    names, with_bytes = _known(asked.by), asked.with_bytes
-    now = given_moment("now", asked.now)
-    checked_workers(asked.workers)
-    scope = asked.scope
+    names, with_bytes = _groupings(question.by), question.with_bytes
+    now = given_moment("now", question.now)
+    checked_workers(question.workers)
+    scope = question.scope
     scope.check_permitted(context)
     ranges = [KeyRange()] if scope.place is None else narrowed_ranges(context, scope)
-    question = f"stats of {context.table}: {scope} by {', '.join(names)}, bytes {with_bytes}, now {now}"
-    journal = Journal(resume, question, _CountedSoFar)
-    found = journal.begun()
-    if found is None:
+    label = f"stats of {context.table}: {scope} by {', '.join(names)}, bytes {with_bytes}, now {now}"
+    journal = Journal(resume, label, _CountedSoFar)
+    so_far = journal.begun()
+    if so_far is None:
         regions = context.store.regions(context.table) if "region" in names else ()
-        found = _CountedSoFar(now=now or clock.now(), starts=[region.keys.start for region in regions])
-    counts = found.counts(context, names)
-    if asked.workers > 1:
-        counted = _count_by_workers(context, asked, ranges, counts, on_progress, found)
+        so_far = _CountedSoFar(now=now or clock.now(), starts=[region.keys.start for region in regions])
+    counts = so_far.counts(context, names)
+    if question.workers > 1:
+        counting = _count_by_workers(context, question, ranges, counts, on_progress, so_far)
     else:
-        counted = _count(context, asked.rows(context, names, ranges), counts, on_progress, found)
-    with closing(counted):
-        for _ in counted:
+        counting = _count(context, question.rows(context, names, ranges), counts, on_progress, so_far)
+    with closing(counting):
+        for _ in counting:
             if journal.is_due():
-                found.take(counts)
-                journal.keep(found)
+                so_far.take(counts)
+                journal.keep(so_far)
     journal.end()
-    groups = {name: one.groups(with_bytes=with_bytes) for name, one in counts.groups.items()}
+    groups = {name: group_counts.groups(with_bytes=with_bytes) for name, group_counts in counts.groups.items()}
     size = counts.bytes if with_bytes else None
-    examples, starts = tuple(found.damaged_rows()), tuple(map(key_text, found.starts))
+    examples, starts = tuple(so_far.damaged_rows()), tuple(map(key_text, so_far.starts))
     nothing = "" if counts.pages else nothing_of(context, scope)
-    return Stats(counts.pages, size, groups, found.damaged, examples, starts, nothing)
+    return Stats(counts.pages, size, groups, so_far.damaged, examples, starts, nothing)
 
 
 def _count_by_workers(
     context: TableContext,
-    asked: StatsQuestion,
+    question: StatsQuestion,
     ranges: Sequence[KeyRange],
     counts: PageCounts,
     on_progress: Progress | None,
-    found: _CountedSoFar,
+    so_far: _CountedSoFar,
 ) -> Generator[None]:
     """Do as `_count`, a part of the rows at once."""
-    whole = Whole.of_rows(context, [keys.after(found.position) for keys in ranges])
-    begun = _CountedSoFar(now=found.now, starts=found.starts, position=found.position)
+    whole = Whole.of_rows(context, [keys.after(so_far.position) for keys in ranges])
+    begun = _CountedSoFar(now=so_far.now, starts=so_far.starts, position=so_far.position)
     tasks = [
-        PartTask(_count_part, part, (asked, clipped(ranges, part.keys), begun))
-        for part in parts_of(context, whole, asked.workers)
+        PartTask(_count_part, part, (question, clipped(ranges, part.keys), begun))
+        for part in parts_of(context, whole, question.workers)
     ]
-    with done_by(asked.workers, context, tasks) as parts:
+    with done_by(question.workers, context, tasks) as parts:
         for part in parts:
             part.add_to(counts)
-            found.position = max(found.position, part.position)
-            found.damaged += part.damaged
-            found.examples += part.examples[: MOST_KEPT - len(found.examples)]
+            so_far.position = max(so_far.position, part.position)
+            so_far.damaged += part.damaged
+            so_far.examples += part.examples[: MOST_KEPT - len(so_far.examples)]
             if on_progress is not None:
                 on_progress(counts.pages)
             yield
 
 
 def _count_part(
-    context: TableContext, asked: StatsQuestion, ranges: Sequence[KeyRange], found: _CountedSoFar
+    context: TableContext, question: StatsQuestion, ranges: Sequence[KeyRange], so_far: _CountedSoFar
 ) -> _CountedSoFar:
-    """Return *found* with the counts of the pages in *ranges*; a worker calls it."""
-    names = _known(asked.by)
-    counts = found.counts(context, names)
-    for _ in _count(context, asked.rows(context, names, ranges), counts, None, found):
+    """Return *so_far* with the counts of the pages in *ranges*; a worker calls it."""
+    names = _groupings(question.by)
+    counts = so_far.counts(context, names)
+    for _ in _count(context, question.rows(context, names, ranges), counts, None, so_far):
         pass
-    found.take(counts)
-    return found
+    so_far.take(counts)
+    return so_far
 
 
 def _count(
-    context: TableContext, spec: ScanSpec, counts: PageCounts, on_progress: Progress | None, found: _CountedSoFar
+    context: TableContext, spec: ScanSpec, counts: PageCounts, on_progress: Progress | None, so_far: _CountedSoFar
 ) -> Generator[None]:
-    """Add the pages after those that were *found* to the *counts*, with a pause after every 1,000 of them."""
-    examples = found.damaged_rows()
-    damage, damaged_before = context.damage(examples), found.damaged
-    for row in in_storage_order(context.store, spec, found.position or None):
+    """Add the pages after those counted *so_far* to the *counts*, with a pause after every 1,000 of them."""
+    examples = so_far.damaged_rows()
+    damage, damaged_before = context.damage(examples), so_far.damaged
+    for row in in_storage_order(context.store, spec, so_far.position or None):
         page = None if spec.wanted.keys_only else context.counted.each(row)
-        found.position = row.key
+        so_far.position = row.key
         try:
             if not isinstance(page, DamagedRow):
                 counts.add(row.key, page)
@@ -278,8 +278,8 @@ def _count(
             page = DamagedRow(row.key, None, str(exc))
         if isinstance(page, DamagedRow):
             damage.add(page)
-            found.damaged = damaged_before + damage.count
-            found.add_examples(examples[len(found.examples) :])
+            so_far.damaged = damaged_before + damage.count
+            so_far.add_examples(examples[len(so_far.examples) :])
         elif counts.pages % PROGRESS_PAGES == 0:
             if on_progress is not None:
                 on_progress(counts.pages)
@@ -288,7 +288,7 @@ def _count(
         on_progress(counts.pages)
 
 
-def _known(by: Grouping | Sequence[Grouping]) -> tuple[Grouping, ...]:
+def _groupings(by: Grouping | Sequence[Grouping]) -> tuple[Grouping, ...]:
     """Return *by* as a tuple; raises `InvalidArgument` for an unknown grouping."""
     names = (by,) if isinstance(by, str) else tuple(by)
     unknown = [name for name in names if name not in get_args(Grouping)]

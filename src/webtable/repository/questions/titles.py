@@ -111,20 +111,20 @@ def _title(page: Page) -> tuple[bytes | None, int]:
     return title, 0 if title is None else len(page.title or "")
 
 
-def _problems(found: TemporaryTables, max_length: int, after: bytes) -> Iterator[TitleProblem]:
+def _problems(scratch: TemporaryTables, max_length: int, after: bytes) -> Iterator[TitleProblem]:
     """Yield the problems after the place *after*: a digit for the kind, the title of a duplicate, a zero, the page."""
     kind = after[:1]
     title, _, place = after[1:].rpartition(b"\0")
     if kind == _PROBLEMS["missing"]:
-        for (at,) in found.rows(_MISSING, (place,)):
+        for (at,) in scratch.rows(_MISSING, (place,)):
             yield TitleProblem("missing", url_at(at), None)
     if kind <= _PROBLEMS["duplicate"]:
-        for shared, pages in found.rows(_SHARED, (title,)):
+        for shared, pages in scratch.rows(_SHARED, (title,)):
             start = place if shared == title else b""
-            for (at,) in found.rows(_SHARING, (shared, start)):
+            for (at,) in scratch.rows(_SHARING, (shared, start)):
                 yield TitleProblem("duplicate", url_at(at), _text(shared), pages - 1)
     start = place if kind == _PROBLEMS["too long"] else b""
-    for at, long in found.rows(_TOO_LONG, (max_length, start)):
+    for at, long in scratch.rows(_TOO_LONG, (max_length, start)):
         yield TitleProblem("too long", url_at(at), _text(long))
 
 

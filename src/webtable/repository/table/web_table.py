@@ -800,8 +800,8 @@ class WebTable(ShowsItself):
         without numpy, and `DamagedRow` if the row of *url* cannot be read.
         """
         scope, window = Scope.of(site), Window(order, limit, after)
-        wish = duplicates.near.Wish(url, at_least)
-        return duplicates.near.NearDuplicatesQuestion(self._context, scope, window, wish, columns).answer()
+        question = duplicates.near.NearDuplicatesQuestion(self._context, scope, window, url, at_least, columns)
+        return question.answer()
 
     @repeatable()
     def indexed(
