@@ -151,7 +151,7 @@ def test_an_estimate_of_a_page_is_near_what_python_takes():
 @pytest.mark.slow
 def test_overly_long_hosts_of_links_are_not_remembered():
     sources = [f"https://{number:03}.{'long.' * 3_000}example/".encode() for number in range(200)]
-    tally = counts._SourceTally("https://a.example/")
+    tally = counts.SourceCounts("https://a.example/")
     tracemalloc.start()
     try:
         tally.add(sources)

@@ -309,7 +309,7 @@ def test_a_capture_that_is_put_twice_changes_nothing_after_the_index_was_added(f
 
 
 def test_the_index_can_be_rebuilt_dropped_and_added_again(fresh, monkeypatch):
-    for module in ("indexes.states", "derived.maintenance"):
+    for module in ("indexes.states", "upkeep.repair"):
         monkeypatch.setattr(f"webtable.repository.{module}.FRESH_SECONDS", 0)
     fresh.table.indexes.add("similarity")
     fresh.store(text_page(fresh, "/a", 1, age=900), text_page(fresh, "/b", 1))

@@ -37,7 +37,7 @@ from webtable.ingest.files import archive_files, check_files, check_workers, is_
 from webtable.ingest.report import IngestCounts, IngestReport
 from webtable.repository.indexes.states import imported
 from webtable.repository.journal import Journal
-from webtable.repository.partitions.processes import FramePlace
+from webtable.repository.partitions.processes import TableAddress
 from webtable.repository.reading.scope import ALL, PLAIN_KEY
 from webtable.repository.table.opening import open as open_table
 from webtable.repository.upkeep.revisits import MOST_COUNTED
@@ -260,7 +260,7 @@ def ingest(
         on_progress=on_progress,
     )
     if workers > 1 and not dry_run and table.store.capabilities.processes_write_concurrently:
-        place = FramePlace.of(table._context, with_indexes=True)
+        place = TableAddress.of(table._context, with_indexes=True)
         run.options = dataclasses.replace(run.options, open_table=partial(_opened, place))
         run.with_main = any(name.startswith("__main__:") for name in place.indexes)
     if resume is not None:
@@ -287,7 +287,7 @@ def ingest(
     return run.report
 
 
-def _opened(place: FramePlace) -> WebTable:
+def _opened(place: TableAddress) -> WebTable:
     with importing_from_here():
         for name in place.indexes:
             imported(name)

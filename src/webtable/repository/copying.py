@@ -34,7 +34,7 @@ from webtable.repository.maintenance.delete import Deletion
 from webtable.repository.page_storage.cells import NARROW, PIECE, pack, together, written
 from webtable.repository.page_storage.codec import PackedVersion, check_body
 from webtable.repository.page_storage.state import PageWrite, Stored
-from webtable.repository.partitions.processes import FramePlace, PartTask, Whole, check_workers, done_by, parts_of
+from webtable.repository.partitions.processes import PartTask, TableAddress, Whole, check_workers, done_by, parts_of
 from webtable.repository.questions.page import versions_in
 from webtable.repository.reading.read_ahead import MOST_KEPT
 from webtable.repository.reading.scan import ScanSpec, in_storage_order
@@ -911,7 +911,7 @@ def _copied_by(
     workers: int, tables: TablePair, counts: Counts, step: Step, after: bytes, rate: float | None, *, dry_run: bool
 ) -> Generator[bytes]:
     """Do as `_copied_rows`, a part of the source at once, by *workers*."""
-    target, each = FramePlace.of(tables.target, with_indexes=True), None if rate is None else rate / workers
+    target, each = TableAddress.of(tables.target, with_indexes=True), None if rate is None else rate / workers
     parts = parts_of(tables.source, Whole.of_rows(tables.source, [ALL_KEYS.after(after)]), workers)
     tasks = [PartTask(_copy_part, part, (target, step, after, each, dry_run)) for part in parts]
     with done_by(workers, tables.source, tasks) as copied:
@@ -922,7 +922,7 @@ def _copied_by(
 
 
 def _copy_part(
-    source: TableContext, target: FramePlace, step: Step, after: bytes, rate: float | None, dry_run: bool
+    source: TableContext, target: TableAddress, step: Step, after: bytes, rate: float | None, dry_run: bool
 ) -> tuple[Counts, bytes]:
     """Do a *step* for a part of the source, and return the counts and the last row; a worker calls it."""
     counts = Counts()

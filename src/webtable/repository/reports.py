@@ -1,4 +1,7 @@
-"""An audit of a site: how many pages it has and of what kind, and what is wrong with them."""
+"""Reports on a site: an audit of what is wrong with its pages, and a comparison of two moments; as data and as HTML.
+
+They are made of the answers of a table, which hands itself in: so this module imports no question but what they return.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,10 @@ import heapq
 import re
 import shlex
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
@@ -24,12 +29,12 @@ from webtable.repository.arguments import MOST_FINDINGS, moments
 from webtable.repository.indexes.index import SIMILARITY
 from webtable.repository.questions.captures import Crawl
 from webtable.repository.questions.changes import CHANGE_KINDS, CHANGED
-from webtable.repository.reading.page_counts import OTHERS, UNKNOWN, GroupCounts, PageCounts, grouping, language_of
+from webtable.repository.reading.page_counts import OTHERS, UNKNOWN, PageCounts, grouping, language_of
 from webtable.repository.reading.scope import Scope, Site, named_site, site_text
 from webtable.rowkey.urls import canonical_or_none, split_url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from webtable.page.page import Page
     from webtable.repository.answers.results import Pages, Results
@@ -43,13 +48,10 @@ if TYPE_CHECKING:
     from webtable.repository.questions.titles import TitleProblem
 
 
-# --- The sections of reports, each with its first findings, the number of all, and the command that lists them --------
+# --- What reports ask: a `WebTable` has it. Its own class would import the module that makes its audit ----------------
 
 
-# --- The questions of a table that reports ask: a `WebTable` has them -------------------------------------------------
-
-
-class AskedLinks(Protocol):
+class SiteLinks(Protocol):
     """The questions about links that reports ask."""
 
     def broken(self, site: Site, /) -> Results[BrokenLink]:
@@ -59,22 +61,22 @@ class AskedLinks(Protocol):
         """Return the pages that no other page links to."""
 
 
-class AskedIndexes(Protocol):
+class SiteIndexes(Protocol):
     """The questions about indexes that reports ask."""
 
     def states(self) -> Mapping[str, object]:
         """Return the states of the indexes, by name."""
 
 
-class AskedTable(Protocol):
+class SiteTable(Protocol):
     """A table of web pages, as far as reports ask it: a `WebTable`."""
 
     @property
-    def links(self) -> AskedLinks:
+    def links(self) -> SiteLinks:
         """The links between pages."""
 
     @property
-    def indexes(self) -> AskedIndexes:
+    def indexes(self) -> SiteIndexes:
         """The indexes."""
 
     @property
@@ -97,15 +99,15 @@ class AskedTable(Protocol):
         """Return the groups of pages with nearly the same text."""
 
     def titles(self, site: Site, /) -> Results[TitleProblem]:
-        """Return what is wrong with titles."""
+        """Return the problems with titles."""
 
     def changes(
         self, site: Site, /, *, since: datetime, until: datetime, kind: Collection[ChangeKind]
     ) -> Results[Change]:
-        """Return what became of the pages between two moments."""
+        """Return the changes of pages between two moments."""
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Sections: the first findings of a kind, the number of all, and the command that lists them -----------------------
 
 
 Kind = Literal["url", "urls", "text", "status", "number", "size", "time"]
@@ -142,22 +144,9 @@ class Section:
     count: int = 0
     left_out: str = ""
 
-    def filled(self, found: Found) -> Section:
-        """Return the section with what was *found*."""
-        return replace(self, rows=tuple(found.rows), count=found.count)
-
-    def asked(self, ask: Callable[[], Iterable[tuple[object, ...]]], most: int, program: str) -> Section:
-        """Return the section with the first *most* rows of *ask*, or left out if an index or a package is missing.
-
-        *program* is the name of the command line.
-        """
-        found = Found(most)
-        try:
-            for row in ask():
-                found.add(*row)
-        except (IndexNeeded, MissingExtra) as exc:
-            return replace(self, left_out=text_of(message_of(exc), lambda words: f"{program} {words}"))
-        return self.filled(found)
+    def filled(self, first: FirstRows) -> Section:
+        """Return the section with these findings."""
+        return replace(self, rows=tuple(first.rows), count=first.count)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the section as JSON values, except for moments."""
@@ -177,17 +166,17 @@ def _pair_as_dict(value: object) -> object:
 
 
 @dataclass(slots=True)
-class Found:
-    """Findings as they are added: the first `most` as rows, and the number of all."""
+class FirstRows:
+    """Findings as they are added: the first `limit` as rows, and the number of all."""
 
-    most: int
+    limit: int
     rows: list[tuple[object, ...]] = field(default_factory=list)
     count: int = 0
 
     def add(self, *row: object) -> None:
         """Add a finding."""
         self.count += 1
-        if len(self.rows) < self.most:
+        if len(self.rows) < self.limit:
             self.rows.append(row)
 
 
@@ -215,25 +204,26 @@ class Report(ShowsItself):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON values, except for moments."""
-        names = (one.name for one in fields(self) if one.name not in ("listing", "empty_reason"))  # type: ignore[arg-type]
-        return {name: _as_dicts(getattr(self, name)) for name in names}
+        names = [attribute.name for attribute in fields(self)]  # type: ignore[arg-type]
+        return {name: _as_dicts(getattr(self, name)) for name in names if name not in ("listing", "empty_reason")}
 
     def __repr__(self) -> str:
-        counts = self.empty_reason or ", ".join(
-            f"{one.name} {'–' if one.left_out else one.count}" for one in self.sections
-        )
+        counts = self.empty_reason or ", ".join(f"{section.name} {_count(section, '')}" for section in self.sections)
         return f"<{type(self).__name__} of {self.site}: {counts}>"
 
     def _shown(self) -> Shown:
         """Return the number of findings of each section."""
         if self.empty_reason:
             return Shown("", (), (), self.empty_reason)
-        rows = [(one.title, None if one.left_out else one.count, one.left_out or one.about) for one in self.sections]
+        rows = [
+            (section.title, None if section.left_out else section.count, section.left_out or section.about)
+            for section in self.sections
+        ]
         note = ".html() is the page, .to_dict() all that it holds"
         return Shown(f"{type(self).__name__} of {self.site}", ("finding", "found", "what it is"), rows, note)
 
 
-def nothing_of(table: AskedTable, site: Site) -> str:
+def nothing_of(table: SiteTable, site: Site) -> str:
     """Return that *table* has no pages of *site*, with the one that was probably meant; "" if it has some."""
     pages = table.pages(site)
     return pages._nothing() if pages.first() is None else ""
@@ -242,14 +232,15 @@ def nothing_of(table: AskedTable, site: Site) -> str:
 def _as_dicts(value: Any) -> object:
     """Return a value of a report with dicts in place of sections and groups."""
     if isinstance(value, tuple):
-        return [one.to_dict() if isinstance(one, Section) else one._asdict() for one in value]
+        return [part.to_dict() if isinstance(part, Section) else part._asdict() for part in value]
     return dict(value) if isinstance(value, dict) else value
 
 
 # --- A report as one HTML page: facts, links to its sections, and their lists. Crawled text is escaped ----------------
 
 
-_LEFT = ("url", "urls", "text")
+_TEXTS = ("url", "urls", "text")
+"""The kinds that stand at the left of their column; numbers stand at its right."""
 
 
 def report_page(
@@ -268,7 +259,9 @@ def chart(title: str, name: str, counts: Sequence[tuple[str, int, int | None]]) 
     """Return *counts* below a *title* as a table with bars: the name of each, its pages, and its bytes if known."""
     total = sum(pages for _, pages, _ in counts) or 1
     heads = [tag("th", name, class_="text"), tag("th", "pages")]
-    rows = [[tag("td", one, class_="text"), tag("td", f"{pages:,}", bar(pages / total))] for one, pages, _ in counts]
+    rows = [
+        [tag("td", label, class_="text"), tag("td", f"{pages:,}", bar(pages / total))] for label, pages, _ in counts
+    ]
     if any(size is not None for *_, size in counts):
         heads.append(tag("th", "size"))
         rows = [[*cells, tag("td", size_text(size))] for cells, (*_, size) in zip(rows, counts, strict=True)]
@@ -280,45 +273,47 @@ def _contents(sections: Sequence[Section]) -> Markup:
     return tag("nav", tag("ul", links), aria_label="Sections") if links else Markup()
 
 
+def _count(section: Section, thousands: str = ",") -> str:
+    return "–" if section.left_out else f"{section.count:{thousands}}"
+
+
 def _content(section: Section) -> Markup:
-    count = tag("strong", "–" if section.left_out else f"{section.count:,}")
+    count = tag("strong", _count(section))
     return tag("a", section.title, " ", count, href=f"#{section.name}", class_="" if section.count else "none")
 
 
 def _section(section: Section) -> Markup:
     count = "" if section.left_out else tag("span", f"{section.count:,}", class_="count")
     about = tag("p", section.about, class_="muted")
-    return tag("section", tag("h2", section.title, " ", count), about, _found(section), id=section.name)
+    return tag("section", tag("h2", section.title, " ", count), about, _findings(section), id=section.name)
 
 
-def _found(section: Section) -> Markup:
+def _findings(section: Section) -> Markup:
     if section.left_out:
         return tag("p", f"Left out: {section.left_out}", class_="left-out")
     if not section.count:
         return tag("p", "None.")
     shown = len(section.rows)
-    said = "All of them" if shown == section.count else f"The first {shown:,} of {section.count:,}; all of them"
-    heads = (tag("th", _words(one.name), class_="text" if one.kind in _LEFT else "") for one in section.headings)
+    which = "All of them" if shown == section.count else f"The first {shown:,} of {section.count:,}; all of them"
+    heads = [
+        tag("th", _words(heading.name), class_="text" if heading.kind in _TEXTS else "") for heading in section.headings
+    ]
     rows = (_cells(section.headings, row) for row in section.rows)
     return escaped(
-        [table(heads, rows, class_="list"), tag("p", f"{said}: ", tag("code", section.command), class_="muted")]
+        [table(heads, rows, class_="list"), tag("p", f"{which}: ", tag("code", section.command), class_="muted")]
     )
 
 
 def _cells(headings: Sequence[Heading], row: Sequence[object]) -> Iterator[Markup]:
     for heading, value in zip(headings, row, strict=True):
-        is_left, is_bad = heading.kind in _LEFT, _is_bad(heading, value)
-        classes = f"{heading.kind}{' text' if is_left else ''}{' bad' if is_bad else ''}"
+        status = value.after if isinstance(value, Pair) else value
+        is_bad = heading.kind == "status" and isinstance(status, int) and status >= 400
+        classes = f"{heading.kind}{' text' if heading.kind in _TEXTS else ''}{' bad' if is_bad else ''}"
         yield tag("td", _shown(heading.kind, value), class_=classes, data_name=_words(heading.name))
 
 
 def _words(name: str) -> str:
     return name.replace("_", " ")
-
-
-def _is_bad(heading: Heading, value: object) -> bool:
-    status = value.after if isinstance(value, Pair) else value
-    return heading.kind == "status" and isinstance(status, int) and status >= 400
 
 
 def _shown(kind: Kind, value: object) -> object:
@@ -348,7 +343,9 @@ MOST = 200
 """How many pages of each kind a comparison lists, by default."""
 _URL, _TITLE = Heading("url", "url"), Heading("title", "text")
 _STATUS, _SIZE = Heading("status", "status"), Heading("size", "size")
-_OUTLINES: dict[ChangeKind, tuple[str, str, tuple[Heading, ...]]] = {
+Outline = tuple[str, str, tuple[Heading, ...]]
+"""What a section is called, what it is about, and its columns."""
+_OUTLINES: dict[ChangeKind, Outline] = {
     "new": ("New", "Pages whose first capture came in between.", (_URL, _STATUS, _TITLE, _SIZE)),
     "gone": (
         "Gone",
@@ -401,7 +398,7 @@ class Comparison(Report):
 
 
 def compare(
-    table: AskedTable,
+    table: SiteTable,
     site: Site,
     *,
     since: Moment | Crawl,
@@ -422,15 +419,17 @@ def compare(
     now = clock.now()
     named, damaged, counts = site_text(site), table.metrics.damaged, Counter[str]()
     first, last = moments(since=_end_of(since), until=_end_of(until)).values()
-    found = {kind: Found(most) for kind in CHANGED}
+    first_rows = {kind: FirstRows(most) for kind in CHANGED}
     answer = table.changes(site, since=first, until=last, kind=CHANGE_KINDS)  # type: ignore[arg-type]
     for change in counting(answer, on_progress):
         counts[change.kind] += 1
         if change.kind != "unchanged":
-            found[change.kind].add(*_row(change))
+            first_rows[change.kind].add(*_row(change))
     times = _times(first or now, last)
     command = f"{program} changes {shlex.quote(named)} {times}"
-    sections = tuple(_section_comparison(kind, some, f"{command} --kind {kind}") for kind, some in found.items())
+    sections = (
+        Section(kind, *_OUTLINES[kind], f"{command} --kind {kind}").filled(rows) for kind, rows in first_rows.items()
+    )
     return Comparison(
         site=named,
         made_at=now,
@@ -439,23 +438,20 @@ def compare(
         counts={kind: counts[kind] for kind in CHANGE_KINDS},
         damaged=table.metrics.damaged - damaged,
         listing=command,
-        sections=sections,
+        sections=tuple(sections),
         empty_reason="" if counts else nothing_of(table, site),
     )
 
 
-def _end_of(given: Moment | Crawl | None) -> Moment | None:
-    return given.end if isinstance(given, Crawl) else given
-
-
-def _section_comparison(kind: ChangeKind, found: Found, command: str) -> Section:
-    title, about, headings = _OUTLINES[kind]
-    return Section(kind, title, about, headings, command).filled(found)
+def _end_of(moment: Moment | Crawl | None) -> Moment | None:
+    return moment.end if isinstance(moment, Crawl) else moment
 
 
 def _times(since: datetime, until: datetime | None) -> str:
-    given = {"since": since, "until": until}
-    return " ".join(f"--{name} {time.astimezone(UTC).isoformat()}" for name, time in given.items() if time is not None)
+    options = {"since": since, "until": until}
+    return " ".join(
+        f"--{name} {time.astimezone(UTC).isoformat()}" for name, time in options.items() if time is not None
+    )
 
 
 def _row(change: Change) -> tuple[object, ...]:
@@ -471,23 +467,21 @@ def _row(change: Change) -> tuple[object, ...]:
 
 def _pair(name: str, before: Page | None, after: Page | None) -> object:
     """Return the values of both pages, or one value if they are equal; None for a page that is not kept."""
-    one, other = getattr(before, name, None), getattr(after, name, None)
-    return other if before is None or one == other else Pair(one, other)
+    old, new = getattr(before, name, None), getattr(after, name, None)
+    return new if before is None or old == new else Pair(old, new)
 
 
 def _what(before: Page | None, after: Page | None) -> str:
     if before is None or after is None:
         return "the former version is no longer kept"
     names = {"digest": "content", "status": "status", "redirect_to": "redirect"}
-    return ", ".join(said for name, said in names.items() if getattr(before, name) != getattr(after, name))
+    return ", ".join(word for name, word in names.items() if getattr(before, name) != getattr(after, name))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- An audit: counts, the largest pages and findings about heads, of one pass over the metadata of a site ------------
 
 
-# --- The results of one pass over the metadata of a site: counts, the largest pages, and findings about heads ---------
-
-
+# As the robots tag of a page or its X-Robots-Tag says it: none is short for noindex, nofollow.
 _NOT_INDEXED = re.compile(r"\b(noindex|none)\b")
 _GROUPINGS: Final[tuple[Grouping, ...]] = ("status", "type", "language", "size")
 _MOST_GROUPS: Final = 1_000
@@ -521,13 +515,13 @@ class SiteCounts(PageCounts):
     def __init__(self, most: int) -> None:
         super().__init__({name: grouping(name, limit=_MOST_GROUPS) for name in _GROUPINGS})
         self.hosts: int = 0
-        self.undescribed: Final = Found(most)
-        self.without_h1: Final = Found(most)
-        self.elsewhere: Final = Found(most)
-        self.not_indexed: Final = Found(most)
+        self.undescribed: Final = FirstRows(most)
+        self.without_h1: Final = FirstRows(most)
+        self.elsewhere: Final = FirstRows(most)
+        self.not_indexed: Final = FirstRows(most)
         self._largest: list[tuple[int, str, str]] = []
         self._with_body = 0
-        self._most = most
+        self._limit = most
         self._host = ""
 
     def take(self, page: Page) -> None:
@@ -537,34 +531,24 @@ class SiteCounts(PageCounts):
         self.hosts, self._host = self.hosts + (host != self._host), host
         if page.size:
             self._with_body += 1
-            one = (page.size, page.url, page.title or "")
-            if len(self._largest) < self._most:
-                heapq.heappush(self._largest, one)
+            entry = (page.size, page.url, page.title or "")
+            if len(self._largest) < self._limit:
+                heapq.heappush(self._largest, entry)
             else:
-                heapq.heappushpop(self._largest, one)
+                heapq.heappushpop(self._largest, entry)
         if 200 <= page.status < 300:
             self._look_at(page)
 
-    @property
-    def statuses(self) -> tuple[NamedGroup, ...]:
-        """The statuses, the one with the most pages first."""
-        return _by_pages(self.groups["status"])
-
-    @property
-    def types(self) -> tuple[NamedGroup, ...]:
-        """The media types, the one with the most pages first."""
-        return _by_pages(self.groups["type"])
-
-    @property
-    def languages(self) -> tuple[NamedGroup, ...]:
-        """The languages, the one with the most pages first."""
-        return _by_pages(self.groups["language"])
+    def by_pages(self, by: Grouping) -> tuple[NamedGroup, ...]:
+        """Return the groups of the grouping *by*, the one with the most pages first."""
+        groups = sorted((-pages, str(group), size) for group, pages, size in self.groups[by].counted())
+        return tuple(NamedGroup(name, -pages, size) for pages, name, size in groups)
 
     @property
     def main_language(self) -> str | None:
         """The language of the site: that of four fifths of its pages that have one; None where none is."""
-        named = [one for one in self.languages if one.name not in (UNKNOWN, OTHERS)]
-        total = sum(one.pages for one in named)
+        named = [group for group in self.by_pages("language") if group.name not in (UNKNOWN, OTHERS)]
+        total = sum(group.pages for group in named)
         return named[0].name if named and named[0].pages >= _MOST_OF_THEM * total else None
 
     @property
@@ -575,13 +559,10 @@ class SiteCounts(PageCounts):
         return tuple(SizeCount(*class_bounds(number), pages.get(number, 0)) for number in numbers)
 
     @property
-    def largest(self) -> Found:
+    def largest(self) -> FirstRows:
         """The largest pages that have a body."""
-        found = Found(self._most)
-        for size, url, title in sorted(self._largest, key=lambda one: (-one[0], one[1])):
-            found.add(url, title, size)
-        found.count = self._with_body
-        return found
+        rows = sorted(self._largest, key=lambda entry: (-entry[0], entry[1]))
+        return FirstRows(self._limit, [(url, title, size) for size, url, title in rows], self._with_body)
 
     def _look_at(self, page: Page) -> None:
         """Add the findings about the head of *page*, which is neither an error nor a redirect."""
@@ -596,172 +577,147 @@ class SiteCounts(PageCounts):
             self.not_indexed.add(page.url, page.robots)
 
 
-def _by_pages(counts: GroupCounts) -> tuple[NamedGroup, ...]:
-    groups = sorted((-pages, str(group), size) for group, pages, size in counts.counted())
-    return tuple(NamedGroup(name, -pages, size) for pages, name, size in groups)
-
-
-# --- The sections of an audit: answers of the table to questions, and findings of the pass over all pages -------------
+# --- The sections of an audit: answers of the table, and findings of the pass over all pages --------------------------
 
 
 _EXAMPLES = 3
 """How many of the pages that link to an error page, or that are the same, are named."""
-_URL_AUDIT, _TITLE_AUDIT, _STATUS_AUDIT = Heading("url", "url"), Heading("title", "text"), Heading("status", "status")
-_PAGES, _SIZE_AUDIT, _URLS = Heading("pages", "number"), Heading("size", "size"), Heading("urls", "urls")
+_PAGES, _URLS = Heading("pages", "number"), Heading("urls", "urls")
+_OF_COPIES = (_PAGES, _SIZE, _URLS)
+_OF_HEADS = (_URL, _TITLE)
+_AUDIT_OUTLINES: Final[Mapping[str, Outline]] = {
+    "broken-links": (
+        "Broken links",
+        "Error pages that pages of the site link to, on the site or elsewhere, as far as they are stored.",
+        (_STATUS, Heading("target", "url"), Heading("links", "number"), Heading("linked_from", "urls")),
+    ),
+    "errors": (
+        "Pages with an error",
+        "Pages of the site whose last capture has a status of 400 or above, whether anybody links there or not.",
+        (_STATUS, _URL, Heading("fetched", "time")),
+    ),
+    "redirect-chains": (
+        "Redirects that lead astray",
+        "Chains of two redirects or more, loops, and redirects whose end is an error or is not stored.",
+        (Heading("redirects", "number"), Heading("end", "text"), _URLS),
+    ),
+    "orphans": ("Orphans", "Pages that no other stored page links to.", (_URL, _STATUS, _TITLE)),
+    "same-content": (
+        "Same content",
+        "Groups of pages whose bodies are the same, byte for byte, the group with the most pages first.",
+        _OF_COPIES,
+    ),
+    "near-duplicates": (
+        "Nearly the same text",
+        "Groups of pages that share 80 % of their text or more, the group with the most pages first.",
+        _OF_COPIES,
+    ),
+    "same-title": (
+        "Same title",
+        "Groups of pages with one title, the group with the most pages first.",
+        (_PAGES, _TITLE, _URLS),
+    ),
+    "titles": (
+        "Titles",
+        "HTML pages without a title, or with one of over 60 characters, which search engines cut.",
+        (Heading("problem", "text"), _URL, _TITLE),
+    ),
+    "no-description": ("Without a description", "HTML pages without a description in their head.", _OF_HEADS),
+    "no-h1": ("Without a heading", "HTML pages without a heading of the first level (h1).", _OF_HEADS),
+    "canonical-elsewhere": (
+        "Canonical elsewhere",
+        "Pages that name another URL as the one for their content.",
+        (_URL, Heading("canonical", "url")),
+    ),
+    "noindex": (
+        "Not to be indexed",
+        "Pages that tell search engines not to list them (robots: noindex or none).",
+        (_URL, Heading("robots", "text")),
+    ),
+    "other-language": (
+        "Another language",
+        "Pages in another language than the site{}: it is in that of four fifths of its pages that have one.",
+        (_URL, Heading("language", "text"), Heading("told_by", "text"), _TITLE),
+    ),
+    "largest": (
+        "Largest pages",
+        "Those with the largest bodies, by the bytes that were sent.",
+        (_URL, _TITLE, _SIZE),
+    ),
+}
+Findings = FirstRows | Callable[[], Iterable[tuple[object, ...]]]
+"""The findings of a section, or a function that asks the table for them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
-    """The findings of an audit, the first `most` of each kind; `program` is the name of the command line."""
+class AuditSections:
+    """Makes the sections of an audit, with the first `limit` findings; `program` is the name of the command line."""
 
-    table: AskedTable
+    table: SiteTable
     site: Site
     named: str
-    most: int
+    limit: int
     program: str
 
-    def sections(self, counts: SiteCounts) -> Iterator[Section]:
-        """Yield the sections: the answers to questions, then the findings of the pass over all pages."""
+    def of(self, counts: SiteCounts) -> Iterator[Section]:
+        """Yield the sections: the answers to questions, and the findings of the pass over all pages."""
+        table, site = self.table, self.site
+        named = shlex.quote(self.named)
+        pages = f"pages {named} --format csv --columns url,"
+        yield self._section("broken-links", self._broken)
+        yield self._section("errors", lambda: ((page.status, page.url, page.fetched_at) for page in table.errors(site)))
+        yield self._section("redirect-chains", self._chains)
         yield self._section(
-            "broken-links",
-            "Broken links",
-            "Error pages that pages of the site link to, on the site or elsewhere, as far as they are stored.",
-            [_STATUS_AUDIT, Heading("target", "url"), Heading("links", "number"), Heading("linked_from", "urls")],
-            f"broken-links {self._quoted}",
-        ).asked(self._broken, self.most, self.program)
-        yield self._section(
-            "errors",
-            "Pages with an error",
-            "Pages of the site whose last capture has a status of 400 or above, whether anybody links there or not.",
-            [_STATUS_AUDIT, _URL_AUDIT, Heading("fetched", "time")],
-            f"errors {self._quoted}",
-        ).asked(self._errors, self.most, self.program)
-        yield self._section(
-            "redirect-chains",
-            "Redirects that lead astray",
-            "Chains of two redirects or more, loops, and redirects whose end is an error or is not stored.",
-            [Heading("redirects", "number"), Heading("end", "text"), _URLS],
-            f"redirect-chains {self._quoted}",
-        ).asked(self._chains, self.most, self.program)
-        yield self._section(
-            "orphans",
-            "Orphans",
-            "Pages that no other stored page links to.",
-            [_URL_AUDIT, _STATUS_AUDIT, _TITLE_AUDIT],
-            f"orphans {self._quoted}",
-        ).asked(self._orphans, self.most, self.program)
-        yield from self._of_the_same()
-        yield self._section(
-            "titles",
-            "Titles",
-            "HTML pages without a title, or with one of over 60 characters, which search engines cut.",
-            [Heading("problem", "text"), _URL_AUDIT, _TITLE_AUDIT],
-            f"titles {self._quoted}",
-        ).asked(self._titles, self.most, self.program)
-        yield from self._of_the_head(counts)
-        yield self._section(
-            "largest",
-            "Largest pages",
-            "Those with the largest bodies, by the bytes that were sent.",
-            [_URL_AUDIT, _TITLE_AUDIT, Heading("size", "size")],
-            f"largest {self._quoted}",
-        ).filled(counts.largest)
-
-    def _of_the_same(self) -> Iterator[Section]:
-        yield self._section(
-            "same-content",
-            "Same content",
-            "Groups of pages whose bodies are the same, byte for byte, the group with the most pages first.",
-            [_PAGES, _SIZE_AUDIT, _URLS],
-            f"duplicate-groups {self._quoted}",
-        ).asked(self._same_content, self.most, self.program)
-        if SIMILARITY.name in self.table.indexes.states():  # who has not added it is not told so in every audit
-            yield self._section(
-                "near-duplicates",
-                "Nearly the same text",
-                "Groups of pages that share 80 % of their text or more, the group with the most pages first.",
-                [_PAGES, _SIZE_AUDIT, _URLS],
-                f"near-duplicate-groups {self._quoted}",
-            ).asked(self._near_duplicates, self.most, self.program)
-        yield self._section(
-            "same-title",
-            "Same title",
-            "Groups of pages with one title, the group with the most pages first.",
-            [_PAGES, _TITLE_AUDIT, _URLS],
-            f"duplicate-groups {self._quoted} --by title",
-        ).asked(self._same_title, self.most, self.program)
-
-    def _of_the_head(self, counts: SiteCounts) -> Iterator[Section]:
-        listing = f"pages {self._quoted} --format csv --columns url,"
-        yield self._section(
-            "no-description",
-            "Without a description",
-            "HTML pages without a description in their head.",
-            [_URL_AUDIT, _TITLE_AUDIT],
-            f"{listing}description",
-        ).filled(counts.undescribed)
-        yield self._section(
-            "no-h1",
-            "Without a heading",
-            "HTML pages without a heading of the first level (h1).",
-            [_URL_AUDIT, _TITLE_AUDIT],
-            f"{listing}h1",
-        ).filled(counts.without_h1)
-        yield self._section(
-            "canonical-elsewhere",
-            "Canonical elsewhere",
-            "Pages that name another URL as the one for their content.",
-            [_URL_AUDIT, Heading("canonical", "url")],
-            f"{listing}canonical",
-        ).filled(counts.elsewhere)
-        yield self._section(
-            "noindex",
-            "Not to be indexed",
-            "Pages that tell search engines not to list them (robots: noindex or none).",
-            [_URL_AUDIT, Heading("robots", "text")],
-            f"{listing}robots",
-        ).filled(counts.not_indexed)
-        yield self._language(counts)
-
-    def _language(self, counts: SiteCounts) -> Section:
-        main = counts.main_language
-        which = f" ({main})" if main else ", which has none"
-        section = self._section(
-            "other-language",
-            "Another language",
-            f"Pages in another language than the site{which}: it is in that of four fifths of its pages that have one.",
-            [_URL_AUDIT, Heading("language", "text"), Heading("told_by", "text"), _TITLE_AUDIT],
-            f"pages {self._quoted} --format csv --columns url,language,language_detected",
+            "orphans", lambda: ((page.url, page.status, page.title) for page in table.links.orphans(site))
         )
-        if main is None or all(one.name in (main, UNKNOWN) for one in counts.languages):
-            return section
-        return section.asked(lambda: self._in_others(main), self.most, self.program)
+        yield self._section("same-content", lambda: _copies(table.duplicate_groups(site)), f"duplicate-groups {named}")
+        if SIMILARITY.name in table.indexes.states():  # who has not added it is not told so in every audit
+            groups = f"near-duplicate-groups {named}"
+            yield self._section("near-duplicates", lambda: _copies(table.near_duplicate_groups(site)), groups)
+        yield self._section("same-title", self._same_title, f"duplicate-groups {named} --by title")
+        yield self._section("titles", self._titles)
+        yield self._section("no-description", counts.undescribed, f"{pages}description")
+        yield self._section("no-h1", counts.without_h1, f"{pages}h1")
+        yield self._section("canonical-elsewhere", counts.elsewhere, f"{pages}canonical")
+        yield self._section("noindex", counts.not_indexed, f"{pages}robots")
+        yield self._of_languages(counts, f"{pages}language,language_detected")
+        yield self._section("largest", counts.largest)
+
+    def _section(self, name: str, findings: Findings, command: str = "") -> Section:
+        """Return a section, left out if an index or a package is missing; its *command* is by default of its name."""
+        command = f"{self.program} {command or f'{name} {shlex.quote(self.named)}'}"
+        section = Section(name, *_AUDIT_OUTLINES[name], command)
+        if isinstance(findings, FirstRows):
+            return section.filled(findings)
+        first = FirstRows(self.limit)
+        try:
+            for row in findings():
+                first.add(*row)
+        except (IndexNeeded, MissingExtra) as exc:
+            return replace(section, left_out=text_of(message_of(exc), lambda words: f"{self.program} {words}"))
+        return section.filled(first)
+
+    def _of_languages(self, counts: SiteCounts, command: str) -> Section:
+        main = counts.main_language
+        findings: Findings = FirstRows(self.limit)
+        # All pages are read once more, but only where the counts say that some will be listed.
+        if main and any(group.name not in (main, UNKNOWN) for group in counts.by_pages("language")):
+            findings = partial(self._in_others, main)
+        section = self._section("other-language", findings, command)
+        return replace(section, about=section.about.format(f" ({main})" if main else ", which has none"))
 
     def _in_others(self, main: str) -> Iterator[tuple[object, ...]]:
         for page in self.table.pages(self.site):
             if 200 <= page.status < 300 and language_of(page) not in (main, None):
                 yield page.url, page.language, "the text" if page.language_detected else "the page", page.title
 
-    def _section(self, name: str, title: str, about: str, headings: list[Heading], command: str) -> Section:
-        return Section(name, title, about, tuple(headings), f"{self.program} {command}")
-
-    @property
-    def _quoted(self) -> str:
-        return shlex.quote(self.named)
-
     def _broken(self) -> Iterator[tuple[object, ...]]:
         links = self.table.links.broken(self.site)
-        for (status, target), some in groupby(links, attrgetter("status", "target")):
-            sources = Found(_EXAMPLES)
-            for link in some:
+        for (status, target), to_target in groupby(links, attrgetter("status", "target")):
+            sources = FirstRows(_EXAMPLES)
+            for link in to_target:
                 sources.add(link.source)
             yield status, target, sources.count, tuple(source for (source,) in sources.rows)
-
-    def _errors(self) -> Iterator[tuple[object, ...]]:
-        return ((one.status, one.url, one.fetched_at) for one in self.table.errors(self.site))
-
-    def _orphans(self) -> Iterator[tuple[object, ...]]:
-        return ((one.url, one.status, one.title) for one in self.table.links.orphans(self.site))
 
     def _chains(self) -> Iterator[tuple[object, ...]]:
         for chain in self.table.redirect_chains(self.site):
@@ -770,24 +726,21 @@ class Findings:
                 end = "a loop" if chain.is_loop else "not stored" if chain.end is None else str(chain.end)
                 yield chain.length, end, chain.urls
 
-    def _same_content(self) -> Iterator[tuple[object, ...]]:
-        for group in self.table.duplicate_groups(self.site):
-            yield group.pages, group.bytes, group.urls[:_EXAMPLES]
-
-    def _near_duplicates(self) -> Iterator[tuple[object, ...]]:
-        for group in self.table.near_duplicate_groups(self.site):
-            yield group.pages, group.bytes, group.urls[:_EXAMPLES]
-
     def _same_title(self) -> Iterator[tuple[object, ...]]:
         for group in self.table.duplicate_groups(self.site, by="title"):
             yield group.pages, group.value, group.urls[:_EXAMPLES]
 
     def _titles(self) -> Iterator[tuple[object, ...]]:
-        found = self.table.titles(self.site)
-        return ((one.problem, one.url, one.title) for one in found if one.problem != "duplicate")
+        for title in self.table.titles(self.site):
+            if title.problem != "duplicate":  # they have a section of their own
+                yield title.problem, title.url, title.title
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+def _copies(groups: Iterable[DuplicateGroup | NearDuplicateGroup]) -> Iterator[tuple[object, ...]]:
+    return ((group.pages, group.bytes, group.urls[:_EXAMPLES]) for group in groups)
+
+
+# --- The audit as a value ---------------------------------------------------------------------------------------------
 
 
 _SHOWN_GROUPS = 8
@@ -829,13 +782,13 @@ class Audit(Report):
             chart("Status", "status", _largest(self.statuses)),
             chart("Types", "type", _largest(self.types)),
             chart("Languages", "language", _largest(self.languages)),
-            chart("Sizes of bodies", "size", [(one.name, one.pages, None) for one in self.sizes]),
+            chart("Sizes of bodies", "size", [(size.name, size.pages, None) for size in self.sizes]),
         )
         return report_page(title, lead, [*_facts(self), *damage], tag("div", charts, class_="charts"), self.sections)
 
 
 def audit(
-    table: AskedTable,
+    table: SiteTable,
     site: Site,
     *,
     most: int = MOST_FINDINGS,
@@ -863,11 +816,11 @@ def audit(
         oldest=counts.oldest,
         newest=counts.newest,
         damaged=table.metrics.damaged - damaged,
-        statuses=counts.statuses,
-        types=counts.types,
-        languages=counts.languages,
+        statuses=counts.by_pages("status"),
+        types=counts.by_pages("type"),
+        languages=counts.by_pages("language"),
         sizes=counts.sizes,
-        sections=tuple(Findings(table, site, named, most, program).sections(counts)),
+        sections=tuple(AuditSections(table, site, named, most, program).of(counts)),
         empty_reason="" if counts.pages else nothing_of(table, site),
     )
 
@@ -884,5 +837,6 @@ def _largest(groups: Sequence[NamedGroup]) -> Sequence[NamedGroup]:
     rest = groups[_SHOWN_GROUPS:]
     if not rest:
         return groups
-    others = NamedGroup(f"{len(rest):,} more", sum(one.pages for one in rest), sum(one.bytes for one in rest))
+    pages, size = sum(group.pages for group in rest), sum(group.bytes for group in rest)
+    others = NamedGroup(f"{len(rest):,} more", pages, size)
     return [*groups[:_SHOWN_GROUPS], others]

@@ -215,9 +215,9 @@ _PARTS = KeyRange(_PART, b"part.")
 REPORT_EVERY = 1_000
 """After how many pages the progress is reported."""
 
-Tally = tuple[int, int]
+Counts = tuple[int, int]
 """The number of pages, and the bytes of their bodies."""
-NONE: Tally = 0, 0
+NONE: Counts = 0, 0
 
 
 class HostPart(msgspec.Struct, frozen=True):
@@ -234,7 +234,7 @@ _PART_VALUES = JSONValue(HostPart)
 class _Stored:
     """The stored parts of a host, by the keys at which they begin, and the newest of their timestamps."""
 
-    parts: Mapping[bytes, Tally]
+    parts: Mapping[bytes, Counts]
     newest: int
     is_damaged: bool = False
     """Whether a part cannot be read; then all parts are counted."""
@@ -266,11 +266,11 @@ class HostCounter:
             total += len(batch)
         return total
 
-    def _counted(self, hosts: Sequence[_Host]) -> list[dict[bytes, Tally]]:
+    def _counted(self, hosts: Sequence[_Host]) -> list[dict[bytes, Counts]]:
         """Return the changed parts of each of *hosts*, whose pages are read together."""
         counts = [host.counted() for host in hosts]
         needed = {place: next(count) for place, count in enumerate(counts)}
-        done: dict[int, dict[bytes, Tally]] = {}
+        done: dict[int, dict[bytes, Counts]] = {}
         while needed:
             pages = self._pages_of(needed)
             for place in list(needed):
@@ -308,7 +308,7 @@ class HostCounter:
         timestamp = _over(newest)
         puts = []
         for entry, stored in zip(entries, self._stored(entries), strict=True):
-            pages, size = (sum(tally[at] for tally in stored.parts.values()) for at in (0, 1))
+            pages, size = (sum(counts[at] for counts in stored.parts.values()) for at in (0, 1))
             counts = checked_json(HostCounts(pages, size, moment_of(timestamp)), entry, timestamp)
             puts.append(Put(entry, [NewCell(HOST_COUNTS, timestamp, counts)]))
         self._write(puts)
@@ -324,7 +324,7 @@ class HostCounter:
         stored = []
         by_entry = groupby(cells_of(self.context.store, self._index, _FAMILY, entries, _PARTS), key=itemgetter(0))
         for entry, pieces in by_entry:
-            parts, newest, is_damaged = dict[bytes, Tally](), -1, False
+            parts, newest, is_damaged = dict[bytes, Counts](), -1, False
             for column, cell in chain.from_iterable(cells for _, cells in pieces):
                 newest, start = max(newest, cell.timestamp), column[len(_FAMILY) + 1 + len(_PART) :]
                 try:
@@ -361,7 +361,7 @@ class _Host:
         a_part = PART_ROWS if self._stored else 1  # if nothing was counted yet, the changes are all rows of the host
         return PAGE_BYTES * (MOST_PAGES if self._is_whole else len(self._spans) * a_part)
 
-    def counted(self) -> Generator[Sequence[KeyRange], Iterable[Sized], dict[bytes, Tally]]:
+    def counted(self) -> Generator[Sequence[KeyRange], Iterable[Sized], dict[bytes, Counts]]:
         """Return the parts with changes, as they are now; a part that no longer exists has 0 pages.
 
         Yields the key ranges of the pages that it needs, and is sent these pages.
@@ -376,7 +376,7 @@ class _Host:
                 touched.update(range(bisect_right(bounds, first) - 1, bisect_right(bounds, last)))
             counting = range(len(bounds)) if self._is_whole else sorted(touched)
             pages = yield [self._span(bounds, at) for at in counting]
-            parts, cuts = _tallied(pages, bounds, counting)
+            parts, cuts = _counts_of(pages, bounds, counting)
             ends = {bounds[at + end] for at in counting for end in (0, 1) if at + end < len(bounds)}
             gone = ends.difference(cuts, self._starts)
             if not gone:
@@ -386,7 +386,7 @@ class _Host:
         past = {row for row in moved if is_cut(row) and row not in cuts}
         # Even if nothing is stored yet: a count that began to read earlier may write it later.
         emptied = past | {bounds[at] for at in touched} | (set(stored) if self._is_whole else set())
-        return dict.fromkeys(emptied, NONE) | {start: tally for start, tally in parts.items() if tally != NONE}
+        return dict.fromkeys(emptied, NONE) | {start: counts for start, counts in parts.items() if counts != NONE}
 
     def _span(self, bounds: Sequence[bytes], at: int) -> KeyRange:
         """Return the key range of a part with the first key of the next, to see whether that still begins there."""
@@ -394,14 +394,14 @@ class _Host:
         return KeyRange(bounds[at], min([stop, *(bound + b"\0" for bound in bounds[at + 1 : at + 2])]))
 
 
-def _tallied(
+def _counts_of(
     pages: Iterable[Sized], bounds: Sequence[bytes], counting: Sequence[int]
-) -> tuple[dict[bytes, Tally], set[bytes]]:
+) -> tuple[dict[bytes, Counts], set[bytes]]:
     """Count *pages* into the parts that begin at the *bounds* with the places *counting*.
 
     A part also begins at a page that is a cut but not one of the bounds. Returns the parts, and all cuts.
     """
-    parts: dict[bytes, Tally] = dict.fromkeys((bounds[at] for at in counting), NONE)
+    parts: dict[bytes, Counts] = dict.fromkeys((bounds[at] for at in counting), NONE)
     cuts: set[bytes] = set()
     start = b""
     for key, size in pages:
@@ -433,9 +433,9 @@ def _over(newest: int) -> int:
     return moment
 
 
-def _puts(entry: bytes, parts: Mapping[bytes, Tally], timestamp: int) -> list[Put]:
+def _puts(entry: bytes, parts: Mapping[bytes, Counts], timestamp: int) -> list[Put]:
     cells = [
-        NewCell(_FAMILY + b":" + _PART + start, timestamp, checked_json(HostPart(*tally), entry, timestamp))
-        for start, tally in parts.items()
+        NewCell(_FAMILY + b":" + _PART + start, timestamp, checked_json(HostPart(*counts), entry, timestamp))
+        for start, counts in parts.items()
     ]
     return [Put(entry, cells[at : at + PIECE]) for at in range(0, len(cells), PIECE)]

@@ -307,10 +307,10 @@ class LinkCounter:
         start = len(family) + 1
         pieces = inlinks_of(self.context.store, self.context.table, family, list(urls))
         for row, of_row in groupby(pieces, key=itemgetter(0)):
-            tally = _SourceTally(urls[row])
+            sources = SourceCounts(urls[row])
             for _, cells in of_row:
-                tally.add(column[start:] for column, _ in cells)
-            yield tally.counts(counted_at)
+                sources.add(column[start:] for column, _ in cells)
+            yield sources.counts(counted_at)
 
 
 def entries_of(counts: LinkCounts | None, key: bytes) -> list[bytes]:
@@ -318,7 +318,7 @@ def entries_of(counts: LinkCounts | None, key: bytes) -> list[bytes]:
     return [] if counts is None else LINK.entries(replace(BLANK, link_counts=counts), key)
 
 
-class _SourceTally:
+class SourceCounts:
     """The number of sources that link to one page, by kind."""
 
     def __init__(self, url: str) -> None:

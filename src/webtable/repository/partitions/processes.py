@@ -318,7 +318,7 @@ def address_of(store: Store, name: str) -> str:
 # --- Where the context of a table is, so that another process opens it: without secrets, and only with the same layout
 
 
-class FramePlace(NamedTuple):
+class TableAddress(NamedTuple):
     """The URL of a store without user and password, and what its table is to be like.
 
     `indexes` are the importable names of those that users have defined and that this process knows, if they are needed.
@@ -375,7 +375,7 @@ class PartTask(NamedTuple):
 def check_workers(context: TableContext, workers: int) -> None:
     """Raise `InvalidArgument` if *workers* is none, or several of them cannot open the table of *context*."""
     if checked_workers(workers) > 1:
-        FramePlace.of(context)
+        TableAddress.of(context)
 
 
 def parts_of(context: TableContext, whole: Whole, workers: int) -> list[TablePart]:
@@ -392,7 +392,7 @@ def done_by(workers: int, context: TableContext, tasks: Sequence[PartTask]) -> I
     what a task raises, `InvalidArgument` for a table that other processes cannot open, and `WebTableError`. The workers
     end with the block.
     """
-    place = FramePlace.of(context, with_indexes=True)
+    place = TableAddress.of(context, with_indexes=True)
     with closing(in_processes(partial(_done, place), tasks, workers, ordered=True)) as all_done:
         yield (_counted(context, *done.value) for done in all_done)
 
@@ -403,6 +403,6 @@ def _counted(context: TableContext, value: Any, counts: Counter[str]) -> Any:
     return value
 
 
-def _done(place: FramePlace, task: PartTask) -> tuple[Any, Counter[str]]:
+def _done(place: TableAddress, task: PartTask) -> tuple[Any, Counter[str]]:
     with place.opened(task.part) as context:
         return task.function(context, *task.arguments), context.counts.snapshot()

@@ -17,17 +17,17 @@ from webtable.errors import InvalidArgument
 from webtable.repository.answers.results import Partition, Results
 from webtable.repository.arguments import given_moment
 from webtable.repository.context import TableContext, TablePart
-from webtable.repository.partitions.processes import FramePlace, Whole, cut
+from webtable.repository.partitions.processes import TableAddress, Whole, cut
 
 
-class Asker(Protocol):
+class HasContext(Protocol):
     """What has the methods that ask questions: a web table, or its links."""
 
     @property
     def _context(self) -> TableContext: ...
 
 
-class PartAsker(msgspec.Struct, frozen=True):
+class PartOfTable(msgspec.Struct, frozen=True):
     """What asks questions about the part of a table."""
 
     _context: TableContext
@@ -35,7 +35,7 @@ class PartAsker(msgspec.Struct, frozen=True):
 
 P = ParamSpec("P")
 R = TypeVar("R", bound=Results[Any])
-S = TypeVar("S", bound=Asker)
+S = TypeVar("S", bound=HasContext)
 Method = Callable[Concatenate[S, P], R]
 
 
@@ -62,7 +62,7 @@ def repeatable(
             options = arguments | {name: given_moment(name, arguments[name]) for name in moments if arguments.get(name)}
             now = clock.now() if until_now and arguments.get("until") is None else None
             is_whole = bool(undivided) and answer.order == undivided
-            request = _Asked(ask, self, args, options, takes_columns, order, by_source, now, is_whole)
+            request = Request(ask, self, args, options, takes_columns, order, by_source, now, is_whole)
             return replace(answer, _again=request)
 
         return cast("Method[S, P, R]", ask)
@@ -70,11 +70,11 @@ def repeatable(
     return decorated
 
 
-class _Asked(msgspec.Struct, frozen=True):
+class Request(msgspec.Struct, frozen=True):
     """How an answer was asked for; the fields after `options` are as in `repeatable`."""
 
     ask: Callable[..., Results[Any]]
-    table: Asker
+    table: HasContext
     arguments: Sequence[Any]
     options: Mapping[str, Any]
     takes_columns: bool
@@ -97,7 +97,7 @@ class _Asked(msgspec.Struct, frozen=True):
         fixed = {"order": self.order, "until": self.until}
         options = {**self.options, **{name: value for name, value in fixed.items() if value is not None}}
         answer = self.ask(self.table, *self.arguments, **options)
-        place = FramePlace.of(context)
+        place = TableAddress.of(context)
         whole = Whole.of(context, answer.explain(), by_source=self.by_source)
         return [
             Partition(
@@ -119,6 +119,6 @@ class _Asked(msgspec.Struct, frozen=True):
 
 @contextmanager
 def _opened(part: Partition[Any]) -> Iterator[Results[Any]]:
-    place = cast("FramePlace", part.fingerprint)._replace(store=part.store)
+    place = cast("TableAddress", part.fingerprint)._replace(store=part.store)
     with place.opened(TablePart(part.table, part.keys)) as context:
-        yield part.ask(PartAsker(context), *part.arguments, **part.options)
+        yield part.ask(PartOfTable(context), *part.arguments, **part.options)
