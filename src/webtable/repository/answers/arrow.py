@@ -47,6 +47,7 @@ def arrow() -> Any:
 
 def check_arrow() -> None:
     """Raise `MissingExtra` unless there is pyarrow, without importing it."""
+    # To import it takes longer than most commands run.
     if find_spec("pyarrow") is None:
         arrow()
 
@@ -173,6 +174,8 @@ def _row_groups(reader: pa.RecordBatchReader, host: str | None) -> Iterator[pa.T
         rows, size = sum(part.num_rows for part in waiting), sum(part.nbytes for part in waiting)
         if rows < GROUP_ROWS and size < GROUP_BYTES:
             continue
+        # Rows come in the order of URLs, so a host is whole once the next one has begun. Readers skip groups by the
+        # smallest and the largest URL, which the statistics of a group have.
         together = pa.Table.from_batches(waiting)
         cut = _last_host(together[host]) or rows if host else rows
         yield together.slice(0, cut)
@@ -185,6 +188,7 @@ def _last_host(urls: pa.ChunkedArray) -> int:
     """Return the place of the first row of the last host; 0 if there is only one host."""
     pc = arrow().compute
     last = _host(urls[-1].as_py())
+    # From the end: the last row that is of another host.
     same = pc.starts_with(urls, f"{last}/")
     others = pc.index(pc.invert(same).combine_chunks()[::-1], True).as_py()
     return 0 if others < 0 else len(urls) - others
@@ -194,7 +198,9 @@ def _host(url: str) -> str:
     return "/".join(url.split("/", 3)[:3])
 
 
-# --- Rows of Arrow tables as Python values, one odd row of which spoils none of the others ----------------------------
+# --- Rows of Arrow tables ---------------------------------------------------------------------------------------------
+#
+# As Python values; one odd row spoils none of the others.
 
 
 ROWS_AT_ONCE = 256

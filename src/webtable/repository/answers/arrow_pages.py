@@ -202,6 +202,7 @@ class _Piece:
         if not (self.is_proven and self.cells):
             return None
         pa = arrow()
+        # Each value must be one line, or pages would be read that nobody stored; JSON of webtable has no ends of lines.
         lines = b"\n".join([value for _, _, value in self.cells])
         if lines.count(b"\n") != len(self.cells) - 1:
             return None
@@ -251,7 +252,7 @@ def _piece(rows: Iterator[Row], column: bytes, limit: int) -> _Piece:
             return piece
         count += len(batch)
         pages = [(row.key, *row.cells[column][0]) for row in batch if column in row.cells]
-        # In the same way as `PageCodec.page`.
+        # The checksum begins with the row key and the timestamp. In the same way as `PageCodec.page`.
         sums = [crc32(value, crc32(key, timestamp ^ timestamp >> 32)) for key, timestamp, value in pages]
         piece.is_proven = piece.is_proven and sums.count(RIGHT) == len(sums)
         piece.cells += pages

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 
-# --- The columns of a page that questions may name, and the fields that are read for them -----------------------------
+# --- Names of page columns --------------------------------------------------------------------------------------------
+#
+# Those that questions may name, and the fields that are read for them.
 
 
 EXTRA_COLUMNS = ("body", "outlinks", "link_counts")
@@ -76,7 +78,7 @@ def checked_fields(columns: Sequence[str] | None) -> tuple[str, ...]:
     return fields_of(columns)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Columns ----------------------------------------------------------------------------------------------------------
 
 
 Type = Literal["string", "int", "float", "bool", "time", "bytes", "strings", "headers", "cells", "links", "counts"]
@@ -278,6 +280,7 @@ def columns_of(record: object) -> Columns:
     Raises `InvalidArgument` if it has neither.
     """
     kind = type(record)
+    # A subclass, as of a page, has the columns of its base.
     for base in kind.__mro__:
         if base in _DECLARED:
             return _DECLARED[base]
@@ -291,7 +294,9 @@ def columns_of(record: object) -> Columns:
     return Columns(kind.__name__, tuple(map(column, names)), tuple(names))
 
 
-# --- The columns of pages: those of every listing, and those on request: parts of the URL, bodies, links, counts ------
+# --- The columns of pages ---------------------------------------------------------------------------------------------
+#
+# Those of every listing, and those on request: parts of the URL, bodies, links, counts.
 
 
 def _stored(name: str, form: Form = "text", **more: Any) -> Column:
@@ -387,6 +392,7 @@ def records_with(names: Sequence[str], like: Columns) -> Columns:
     return replace(like, all=tuple(column for column in like.all if column.name not in missing)).asking(names)
 
 
+# Cached: most answers have the usual columns.
 @cache
 def _pages_with(requested: frozenset[str], is_counted: bool) -> tuple[Column, ...]:
     read = {*requested, "link_counts"} if is_counted else requested

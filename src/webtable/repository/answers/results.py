@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from webtable.repository.reading.read_ahead import Damage
 
 
-# --- The plan of an answer --------------------------------------------------------------------------------------------
+# --- Plans ------------------------------------------------------------------------------------------------------------
+#
+# A plan names ranges and indexes, not calls: how many calls a store makes for them is its own affair.
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -77,7 +79,7 @@ class Explanation(msgspec.Struct, frozen=True):
         )
 
 
-# --- Results that have been read: lists of them, and batches with a token for what comes after them -------------------
+# --- Results that have been read --------------------------------------------------------------------------------------
 
 
 T = TypeVar("T")
@@ -148,7 +150,7 @@ class Batch(ResultList[T]):
         return f"<Batch of {len(self)}, next_token={self.next_token!r}>"
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Questions and their answers --------------------------------------------------------------------------------------
 
 
 class Window(NamedTuple):
@@ -360,6 +362,7 @@ class Results(Tabular[T]):
 
     def _reading(self, columns: Sequence[str] | None) -> Tabular[T]:
         names = column_names(columns)
+        # Nothing to read anew: it cannot be asked for again, or the columns are among those that it has.
         if self._again is None or not self._again.takes_columns or all(name in self._columns.names for name in names):
             return self
         return replace(self._again.again(columns=names), limit=self.limit, damaged=self.damaged)
@@ -383,7 +386,7 @@ class Results(Tabular[T]):
         return f"{self._absent()}{self._question.suggestion()}"
 
     def _absent(self) -> str:
-        """Return that the question has no answer, without a suggestion."""
+        """A sentence that the question has no answer, without a suggestion."""
         return f"no {self.question.removeprefix('all ')}"
 
     def first(self) -> T | None:
@@ -443,7 +446,7 @@ def _first(results: Iterator[T], limit: int) -> Iterator[T]:
     yield from islice(results, limit)
 
 
-# --- The first results of an answer, and the token with which it continues --------------------------------------------
+# --- The first results, and a token for more --------------------------------------------------------------------------
 
 
 class Limited(Generic[T]):

@@ -95,6 +95,7 @@ class Tabular(ShowsItself, Generic[T]):
         reader = self.to_arrow(columns, names=names)
         pandas = _imported("pandas")
         pa = arrow()
+        # By default pandas makes floats of numbers as soon as one is missing, which have no exact values above 2**53.
         types = {pa.int64(): pandas.Int64Dtype(), pa.bool_(): pandas.BooleanDtype()}
         return reader.read_all().to_pandas(types_mapper=types.get)
 
@@ -127,6 +128,7 @@ class Tabular(ShowsItself, Generic[T]):
     def _shown(self) -> Shown:
         """Return the first rows, after reading them; if there are none, a sentence that says so."""
         columns = self._columns.chosen(self._columns.named or self._columns.listed)
+        # One more, to know whether there are more.
         limit = self._most_shown()
         head = self._head(limit + 1)
         if not head:

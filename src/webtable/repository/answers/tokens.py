@@ -15,6 +15,8 @@ _CHECKSUM = 6
 """How many bytes of a token are its checksum."""
 
 
+# A token names no state of a server: it survives the process, and finds its place after inserts and deletes. The
+# checksum tells a token that was cut or mistyped from one of another question; it is no signature.
 class _Position(msgspec.Struct, frozen=True, array_like=True):
     question: str
     place: bytes

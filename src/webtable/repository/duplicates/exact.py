@@ -166,7 +166,7 @@ def value_of(page: Page, by: Sameness) -> bytes | None:
     """Return the value that *page* may share with others; None if it has none."""
     if by == "content":
         return page.digest.encode() if page.digest else None
-    # Stored as bytes: SQLite ends a text at a zero.
+    # Titles may have half of a surrogate pair, which UTF-8 has no bytes for. As bytes: SQLite ends a text at a zero.
     return page.title.encode("utf-8", "surrogatepass") if page.title and not page.title.isspace() else None
 
 
@@ -174,6 +174,7 @@ def duplicates(context: TableContext, url: str, options: SitePageOptions) -> Pag
     """Return the other pages with exactly the content of *url*, which is looked up when the answer is read."""
     own = canonical_url(url)
 
+    # Looked up when the answer is read: to ask a question reads nothing.
     def digest() -> str:
         page = stored_page(context, own)
         return (page and page.digest) or ""

@@ -81,6 +81,7 @@ LISTING = Listing(
     """,
 )
 _ONE = 10**9
+"""Similarities are whole numbers in places, so that they sort as text."""
 _FOUND = "CREATE TABLE found (place BLOB PRIMARY KEY, similarity REAL) WITHOUT ROWID"
 
 
@@ -210,7 +211,9 @@ def _named(entry: bytes) -> bytes:
     return SIMILARITY.row_of(place_of(entry))
 
 
-# --- The groups of near duplicates among the pages of a site: candidates that share a band, confirmed by their texts
+# --- Groups -----------------------------------------------------------------------------------------------------------
+#
+# Candidates share a band; they are joined if their texts are alike, and what is joined to one page is a group.
 
 
 ALL_COMPARED = 16
@@ -318,6 +321,7 @@ class JoinedPages:
 
     def members(self) -> Iterator[tuple[int, bytes, int]]:
         """Join all pages, and yield those of groups of two or more: the leader's number, the place and the size."""
+        # Pages with equal content are alike without a look at their texts.
         before: tuple[str, int] = "", 0
         for digest, number in self._scratch.rows(_SAME):
             if digest == before[0]:
@@ -325,6 +329,7 @@ class JoinedPages:
             before = digest, number
         self._join_similar()
         parents = self._parents
+        # Now each page has its leader as its parent, and only leaders of others are groups.
         leads = bytearray(len(parents))
         for number in range(len(parents)):
             if (leader := self._leader(number)) != number:

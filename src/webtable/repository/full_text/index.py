@@ -31,7 +31,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-# --- The document of a page: what is indexed of it, in fields of terms ------------------------------------------------
+# --- Documents --------------------------------------------------------------------------------------------------------
+#
+# What is indexed of a page: terms in fields. webtable makes them itself and gives them to the engine separated by
+# spaces: so pages and queries are divided alike by whatever engine, and a match can be proven with the same terms,
+# which also gives the excerpts.
 
 
 MOST_ANCHORS = 64
@@ -106,11 +110,12 @@ def _words_of(url: str) -> str:
     return f"{parts.hostname or ''} {unquote(parts.path)}"
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-
-
-# --- Where the full text of a table is: in its store, where the store can have it, else in a directory of this
-# machine
+# --- Where full text is -----------------------------------------------------------------------------------------------
+#
+# Where the pages are, if it can be: in a file it is FTS5, in the transaction of the pages, and nothing more is
+# installed. HBase has no place for it: a row for each term and page would make more cells than the table has, and
+# ranking reads all of a term at once. There it is a directory of this machine, by tantivy, written by one process and
+# late by as much as its refresh; readers get up to when.
 
 
 VARIABLE = "WEBTABLE_SEARCH"
@@ -149,6 +154,7 @@ def directory_of(context: TableContext) -> Path | None:
     if context.store.address is None or context.store.search_index(context.table) is not None:
         return None
     base = Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else user_data_path("webtable") / "search"
+    # The name for people, and a hash, as two names may differ in nothing but what is left out.
     readable = re.sub(r"[^A-Za-z0-9.]+", "-", context.name)[:80].strip("-")
     return base / f"{readable}-{hashlib.sha256(context.name.encode()).hexdigest()[:8]}"
 
@@ -161,7 +167,7 @@ def _opened(directory: Path) -> SearchIndex:
     return TantivyIndex(directory)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Keeping it as the pages are --------------------------------------------------------------------------------------
 
 
 _SETTINGS = msgspec.json.Decoder(TextSettings)
@@ -228,11 +234,14 @@ class TextUpdate:
         if not newest:
             return
         maker = self.full_text.maker
+        # Read when the pages and their inlinks are stored, so that they are those of now.
         anchors = dict(zip(newest, maker.anchors(list(newest)), strict=True))
         documents = []
         for row, (change, own) in newest.items():
             terms = None if own is None else maker.terms(maker.texts(change.page, own, anchors[row]))
             documents.append(maker.document(row, change.page, terms))
+        # A page that repeats its content comes without its body. The index has its terms, unless it was created
+        # meanwhile.
         lacking = set(self.full_text.index.write(documents))
         rows = [row for row, document in zip(newest, documents, strict=True) if document.row in lacking]
         if rows:

@@ -139,6 +139,7 @@ def hit_in(page: Page, query: TextQuery, texts: Mapping[str, str], score: float 
     >>> found.title.highlighted(), found.excerpts[0].highlighted(), found.matches
     ('A [table]', 'of the [web]', 2)
     """
+    # "de" also wants "de-AT", but not "den".
     if query.language is not None and not f"{page.language}-".lower().startswith(f"{query.language}-"):
         return None
     spans = query.spans(texts)

@@ -137,6 +137,7 @@ class SearchQuestion(PhraseQuestion):
             wanted = Wanted(context.codec.select(None), containing=_title_filter(context, self.query))
         else:
             wanted = Wanted(context.codec.select((*self.fields, "body")))
+        # For the whole table in one range: salts need not be kept apart where the order does not matter.
         spec = self.pages.spec(wanted)
         return self.pages.in_one_range(spec) if self.window.order == "storage" else spec
 
@@ -201,6 +202,7 @@ class SearchQuestion(PhraseQuestion):
 
 
 def _title_filter(context: TableContext, query: TextQuery) -> Containing | None:
+    # Titles have their own column only if the layout says so; a query of other letters alone has no safe filter.
     if "title" not in context.layout.plain_columns or not query.filters:
         return None
     return Containing(context.codec.columns.plain["title"], query.filters)
@@ -243,6 +245,7 @@ class RankedQuestion(PhraseQuestion):
         self.title: str = f"{scope} for {phrase.text} by relevance{phrase.conditions}"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Hit]:
+        # A document may be late, or of a page that has changed: the stored page decides, as for entries of an index.
         full_text = needed_full_text(self.context)
         query = query_of(self.phrase, full_text.maker.analyzer)
         terms, contains = self._terms(query), self.scope.contains()

@@ -74,7 +74,7 @@ class TextIndexState(NamedTuple):
 
 
 def create(context: TableContext, settings: TextSettings, on_progress: Progress | None) -> TextRefresh:
-    """Do what `TableSearchIndex.create` promises."""
+    """Create the full text of a table with *settings*, and fill it with the stored pages."""
     settings.check()
     index = new_index_of(context)
     with closing(index):
@@ -112,7 +112,7 @@ def compact(context: TableContext) -> None:
 
 
 def refresh(context: TableContext, on_progress: Progress | None = None, *, every: bool = False) -> TextRefresh:
-    """Do what `TableSearchIndex.refresh` promises."""
+    """Bring the full text up to date; with *every* compare all pages, not only those fetched since the last time."""
     full_text = full_text_of(context)
     if full_text is None:
         raise IndexNeeded(f"{context.name}: the table has no full text: ", Command("search-index create"), " adds it")
@@ -124,6 +124,7 @@ def refresh(context: TableContext, on_progress: Progress | None = None, *, every
             began = datetime.fromisoformat(index.cursor()) if index.cursor() else began
         index.reach(began.isoformat())
         since = None if every or filled is not None else index.as_of
+        # What is in the store is written with the pages and has no `as_of`; it is compared as a whole.
         if since is not None and (time := _time_index(context)) is not None:
             done = _with_captures(context, full_text, time, since - MARGIN, on_progress)
         else:
@@ -140,6 +141,7 @@ def _with_all(
     pages = _dates(context, filled or b"")
     done = TextRefresh()
     while batch := list(islice(pages, full_text.index.at_once)):
+        # A first filling stores how far it has come. Later comparisons begin anew.
         place = b"" if filled is None else batch[-1][0]
         dates = documents.up_to(batch[-1][0])
         written, removed = _refreshed(context, full_text, batch, dates, place)

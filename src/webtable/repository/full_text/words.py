@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
 
-# --- Excerpts: pieces of a text around the words of a query, which are marked in them. Pure: no I/O -------------------
+# --- Excerpts ---------------------------------------------------------------------------------------------------------
+#
+# Pieces of a text around the words of a query, which are marked in them.
 
 
 Span = tuple[int, int]
@@ -136,7 +138,7 @@ def _excerpt(text: str, piece: Span, spans: Sequence[Span]) -> Excerpt:
     return Excerpt(f"{front}{text[start:stop]}{'…' if stop < len(text) else ''}", marks)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Terms and queries ------------------------------------------------------------------------------------------------
 
 
 MAX_TERM = 64

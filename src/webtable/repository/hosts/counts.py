@@ -44,7 +44,10 @@ if TYPE_CHECKING:
     from webtable.store import Row
 
 
-# --- Changed rows of hosts, kept in bounded memory until their pages are counted, and a reader of the pages in spans
+# --- Changed rows -----------------------------------------------------------------------------------------------------
+#
+# They are kept in bounded memory until their pages are counted: the rows of a part of a host are in many entries of the
+# queue, and counted entry by entry each would read most of a large table.
 
 
 MOST_BYTES: Final = 32 * 2**20
@@ -143,6 +146,7 @@ class HostChanges:
 
 def is_cut(row: bytes) -> bool:
     """Whether a part begins at the page with the key *row*, as it does at one row of 64."""
+    # Nobody decides where to divide, so two runs write the same cells.
     return hashlib.md5(row, usedforsecurity=False).digest()[0] < _CUTS
 
 
@@ -173,6 +177,7 @@ class SpanReader:
                 yield row.key, page.size or 0
 
     def _rows(self, spans: list[KeyRange]) -> Iterator[Row]:
+        # Where each range is a call of its own (HBase), one scan that reads a few rows in between is cheaper.
         if self.context.store.capabilities.scans_ranges_separately:
             at = alone = 0
             while at < len(spans) and alone < MOST_ALONE:
@@ -200,7 +205,7 @@ class SpanReader:
         return self.context.store.scan(self.context.table, spans, Wanted([self.context.codec.columns.page]))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Counts -----------------------------------------------------------------------------------------------------------
 
 
 HOSTS_AT_ONCE = 100
@@ -271,6 +276,7 @@ class HostCounter:
         counts = [host.counted() for host in hosts]
         needed = {place: next(count) for place, count in enumerate(counts)}
         done: dict[int, dict[bytes, Counts]] = {}
+        # Each host asks for the pages of its parts, perhaps several times; what all ask for is read in one scan.
         while needed:
             pages = self._pages_of(needed)
             for place in list(needed):
@@ -438,4 +444,5 @@ def _puts(entry: bytes, parts: Mapping[bytes, Counts], timestamp: int) -> list[P
         NewCell(_FAMILY + b":" + _PART + start, timestamp, checked_json(HostPart(*counts), entry, timestamp))
         for start, counts in parts.items()
     ]
+    # In pieces, so that no put of a large host becomes a request of many megabytes.
     return [Put(entry, cells[at : at + PIECE]) for at in range(0, len(cells), PIECE)]

@@ -116,6 +116,7 @@ def narrowed_ranges(context: TableContext, scope: Scope) -> list[KeyRange]:
         rows = list(islice(entries.rows(None, MOST_HOSTS + 1, keys_only=True), MOST_HOSTS + 1))
     except IndexNeeded:
         return scope.ranges(context)
+    # Their hosts are likely to have all salts.
     if len(rows) > MOST_HOSTS:
         return scope.ranges(context)
     size = context.layout.digits + 1
@@ -183,6 +184,7 @@ def with_pages(
 
 def _checked(context: TableContext, entries: Iterator[Row], damage: Damage) -> Iterator[tuple[Row, bool]]:
     """Yield those of *entries* that name a host, each with whether that host has a page."""
+    # With a salt of the URL a host has a range for each salt, which are a call's worth by themselves.
     size = HOSTS_AT_ONCE if context.layout.salt != "url" else 1
     is_page = Wanted([context.codec.columns.page], keys_only=True)
     while batch := list(islice(entries, size)):
@@ -220,7 +222,9 @@ def _host_of(entry: Row) -> str:
     return host
 
 
-# --- The stored host that was probably meant by a site that has no pages ----------------------------------------------
+# --- The host that was probably meant ---------------------------------------------------------------------------------
+#
+# For an answer without results: the stored host whose name is most like that of the question.
 
 
 _MOST_COMPARED: Final = 10_000
@@ -249,12 +253,12 @@ def site_meant(context: TableContext, scope: Scope) -> str:
 
 
 def nothing_of(context: TableContext, scope: Scope) -> str:
-    """Return that there are no pages of *scope*, with what `site_meant` suggests."""
+    """A sentence that there are no pages of *scope*, with what `site_meant` suggests."""
     return f"no {str(scope).removeprefix('all ')}{site_meant(context, scope)}"
 
 
 def host_meant(context: TableContext, url: str) -> str:
-    """Return what `site_meant` does, for the host of *url* and the hosts below it."""
+    """Suggest a host as `site_meant` does, for the host of *url* and the hosts below it."""
     return site_meant(context, Scope(SiteParts(split_url(url).host, is_subtree=True)))
 
 

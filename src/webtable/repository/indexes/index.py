@@ -46,6 +46,8 @@ MAX_TERM = 8_192
 """The longest term in bytes."""
 ORDERED = b"\0"
 """The end of a part of a term that keeps entries in the order of the terms."""
+# Growing terms (dates, counts) would all go to one hot region without shards. A term that is looked up by its value is
+# in one shard, so that it is one range (`by_term`).
 SHARDS = tuple(b"%x:" % digit for digit in range(16))
 
 Sharding = Callable[[bytes, bytes], bytes]
@@ -247,7 +249,8 @@ def _links(page: Page) -> Iterator[tuple[str, str]]:
         yield "inlinks", descending(page.link_counts.inlinks, HIGHEST_COUNT)
 
 
-def _handles(page: Page) -> Iterator[str]:
+def _ids(page: Page) -> Iterator[str]:
+    # A page has the term of its own URL, and a redirect that of its target too.
     yield page_id(page.url)
     if page.redirect_to is not None:
         target = canonical_or_none(page.redirect_to)
@@ -270,6 +273,8 @@ def _digests(page: Page) -> Iterator[str]:
 
 
 def _bands(page: Page) -> Iterator[str]:
+    # Entries must be made, compared and removed without bodies: so the signature was computed once, with the content,
+    # and is stored with the metadata. Signatures only find candidates, so an answer does not depend on who made them.
     signature = (page.stored.similarity if page.has_body else None) or ""
     for at in range(0, len(signature), BAND):
         yield f"{at // BAND:02}{signature[at : at + BAND]}"
@@ -278,7 +283,7 @@ def _bands(page: Page) -> Iterator[str]:
 TIME = Index("time", _times, parts=2)
 SIZE = Index("size", _sizes)
 LINK = Index("link", _links, parts=2, columns=("link_counts",), keeps_inlinks=True)
-URL = Index("url", _handles, sharding=by_term)
+URL = Index("url", _ids, sharding=by_term)
 STATUS = Index("status", _statuses)
 HOST = Index("host", _hosts, sharding=by_domain, names_pages=False, counts_pages=True)
 DIGEST = Index("digest", _digests, sharding=by_term)

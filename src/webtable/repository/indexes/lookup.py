@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from webtable.repository.reading.read_ahead import Damage
     from webtable.store import Row
 
+# The row of the page is the truth, an entry is a hint: it holds if its page, as it is now, still makes it.
 BATCH = 256
 """How many entries are checked at once, at most."""
 MOST_REMEMBERED = 200_000
@@ -62,6 +63,7 @@ class Lookup:
     def place(self, page: Page, key: bytes, *, storage: bool) -> bytes | None:
         """Return the place of *page* in the answer: its first place (in *storage* order its first entry), or None."""
         places = [place for place in self.index.places(self.seen(page), key) if place in self]
+        # A page with several entries belongs to the part that has its first one.
         if storage or self.part != ALL_KEYS:
             entries = {self.index.entry(place, key): place for place in places}
             first = (max if self.reverse else min)(entries, default=None)
@@ -178,6 +180,7 @@ class _Answer:
     def takes(self, page: Page, here: bytes, row: bytes) -> bool:
         """Whether *page*, whose entry was read *here*, is to be yielded."""
         now = self._lookup.place(page, row, storage=self._storage)
+        # Eight bytes a page; two rows with one hash in 64 bits are not expected in an answer.
         hashed = hash(row)
         if now is None or hashed in self._yielded:
             return False

@@ -1,4 +1,4 @@
-"""Questions that the indexes answer: by time, size, status, content, and by an index of the user's own."""
+"""Questions that the indexes answer: by time, size and status, and by any index, custom ones included."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SIZE_CLASSES: dict[SizeClass, tuple[int, int]] = {
     "large": (10_000, 99_999),
     "huge": (100_000, HIGHEST_SIZE),
 }
-"""The names of ranges of sizes, in bytes, both ends included; each is several of the classes of `_shown.sizes`."""
+"""The names of ranges of sizes, in bytes, both ends included; each is several of the classes of `display.text`."""
 
 
 def _listing(
@@ -205,7 +205,7 @@ def outdated(
     not_modified_since: Moment | None,
     options: SitePageOptions,
 ) -> Pages:
-    """Return what `WebTable.outdated` does."""
+    """Return the pages that were not fetched, or not modified, since a moment; raises `InvalidArgument`."""
     if (not_fetched_since is None) == (not_modified_since is None):
         times = Argument("not_fetched_since"), " or ", Argument("not_modified_since")
         raise InvalidArgument("outdated takes ", *times, ", one of the two")
@@ -223,7 +223,7 @@ def largest(
     max_size: int | None,
     options: SitePageOptions,
 ) -> Pages:
-    """Return what `WebTable.largest` does."""
+    """Return the pages of a class or between two sizes in bytes, the largest first; raises `InvalidArgument`."""
     if size_class is not None:
         if size_class not in SIZE_CLASSES or min_size is not None or max_size is not None:
             names = ", ".join(SIZE_CLASSES)
@@ -234,6 +234,7 @@ def largest(
     low, high = min_size or 0, HIGHEST_SIZE if max_size is None else max_size
     if not 0 <= low <= high:
         raise InvalidArgument(f"min_size={min_size} and ", Argument("max_size", max_size), " leave no size in between")
+    # Terms are backwards, so the highest size comes first.
     first, last = (SIZE.term(descending(min(size, HIGHEST_SIZE), HIGHEST_SIZE)) for size in (high, low))
     return IndexQuestion(
         context,
@@ -247,7 +248,7 @@ def largest(
 
 
 def with_status(context: TableContext, status: int, options: SitePageOptions) -> Pages:
-    """Return what `WebTable.with_status` does."""
+    """Return the pages with a *status*; raises `InvalidArgument`."""
     if type(status) is not int or not 0 <= status <= 999:
         raise InvalidArgument(f"status={status!r} must be a status code, from 0 to 999")
     return IndexQuestion(
@@ -261,7 +262,7 @@ def with_status(context: TableContext, status: int, options: SitePageOptions) ->
 
 
 def errors(context: TableContext, options: SitePageOptions) -> Pages:
-    """Return what `WebTable.errors` does."""
+    """Return the pages whose last capture is an error, by status and URL."""
     return _by_status(context, "pages with an error", [(400, 999)], options, ERRORS)
 
 
@@ -271,6 +272,7 @@ def redirects(context: TableContext, to: str | None, options: SitePageOptions) -
         target = canonical_url(to)
         title, id = f"redirects to {target}", page_id(target)
         return pages_with_id(context, options, title, id, lambda page: target_of(page) == target)
+    # 304 is no redirect. In the order of URLs are only those to one URL, which have one term in the index of ids.
     by_status = replace(REDIRECTS, orders=("status", "storage"))
     return _by_status(context, "redirects", [(300, 303), (305, 399)], options, by_status)
 
@@ -284,7 +286,7 @@ def _by_status(
 
 
 def indexed(context: TableContext, index: str, term: str | tuple[str, ...] | None, options: SitePageOptions) -> Pages:
-    """Return what `WebTable.indexed` does."""
+    """Return the pages by their terms in an *index*; raises `UnknownIndex`."""
     chosen = context.indexes.named(index).index
     if not chosen.names_pages:
         raise UnknownIndex(f"the index {index!r} does not name pages: ask for ", Words("hosts()", Command("hosts")))

@@ -124,6 +124,11 @@ class Maintained:
         return not self.state.of and self.name in BUILT_IN and does(BUILT_IN[self.name])
 
 
+# A state is `building` while entries are written for all pages, then ready. Every writer reads the states before a
+# batch, and again before it acknowledges, and then writes the entries of an index that was added in between: so a
+# rebuild reads each row once. A dropped index is `retired` first: readers stop using it before writers stop writing.
+
+
 class Indexes:
     """The indexes of one web table. Thread-safe."""
 

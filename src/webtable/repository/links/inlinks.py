@@ -158,7 +158,7 @@ class InlinkReader:
         size = min(expected or SOURCES_AT_ONCE, SOURCES_AT_ONCE)
         cells = self._cells(self._context.key.encode(target), rest, size)
         for batch in _batches(cells, size):
-            inlinks = [_Found(target, name[len(prefix) :], cell) for name, cell in batch]
+            inlinks = [_StoredInlink(target, name[len(prefix) :], cell) for name, cell in batch]
             for _, inlink in self._checked(inlinks, past=past, inside=inside):
                 yield inlink
 
@@ -176,7 +176,7 @@ class InlinkReader:
         """
         size = min(expected or SOURCES_AT_ONCE, SOURCES_AT_ONCE)
         for batch in _batches(self._cells_of_each(iter(targets), expected), size):
-            inlinks = [_Found(page.url, name, cell) for page, name, cell in batch]
+            inlinks = [_StoredInlink(page.url, name, cell) for page, name, cell in batch]
             for place, inlink in self._checked(inlinks, past=False, inside=inside):
                 yield batch[place][0], inlink
 
@@ -214,6 +214,7 @@ class InlinkReader:
             first = context.store.read_cells(context.table, rows, self._family, CURRENT_SOURCES, limit=limit)
             for (page, after), row, cells in zip(batch, rows, first, strict=True):
                 if after is None:
+                    # Most pages have fewer, so that one call serves all of the batch.
                     yield from ((page, self._name(column), cell) for column, cell in cells)
                     if len(cells) < limit:
                         continue
@@ -225,7 +226,7 @@ class InlinkReader:
         return column[len(self._family) + 1 :]
 
     def _checked(
-        self, inlinks: Sequence[_Found], *, past: bool, inside: Callable[[bytes], bool] | None
+        self, inlinks: Sequence[_StoredInlink], *, past: bool, inside: Callable[[bytes], bool] | None
     ) -> Iterator[tuple[int, Inlink]]:
         """Yield those of *inlinks* that hold, each with its place among them."""
         context, damage = self._context, self._damage
@@ -238,6 +239,8 @@ class InlinkReader:
                 damage.add(page)
                 continue
             target = inlinks[source.place].target
+            # The stored links of the page decide: an inlink that they do not confirm is of the past, or left by a
+            # killed writer.
             link = None if page is None else Targets(page.outlinks or ()).link_to(target)
             if (link is None) != past:
                 context.counts("inlinks.dropped")
@@ -245,14 +248,14 @@ class InlinkReader:
             shown = link or link_of(target, inlinks[source.place].cell.value)
             yield source.place, Inlink(source.source, shown.anchor, shown.rel, source.at, not past, page)
 
-    def _named(self, place: int, inlink: _Found) -> _Named | DamagedRow:
+    def _named(self, place: int, inlink: _StoredInlink) -> _Source | DamagedRow:
         """The page that *inlink*, in this *place* among others, names, or the error if it names nothing."""
         target = self._context.key.encode(inlink.target)
         source = self.source(target, inlink.source)
         if isinstance(source, DamagedRow):
             return source
         try:
-            return _Named(place, *source, moment_of(inlink.cell.timestamp))
+            return _Source(place, *source, moment_of(inlink.cell.timestamp))
         except OverflowError as exc:
             return self._context.codec.damaged(target, self._family, exc)
 
@@ -264,7 +267,7 @@ def _batches(items: Iterator[T], size: int, limit: int = SOURCES_AT_ONCE) -> Ite
         size = limit
 
 
-class _Found(NamedTuple):
+class _StoredInlink(NamedTuple):
     """An inlink as it is stored: the page that is linked to, the URL of the page that links, and the cell."""
 
     target: str
@@ -272,8 +275,8 @@ class _Found(NamedTuple):
     cell: Cell
 
 
-class _Named(NamedTuple):
-    """An inlink as found: its place among others, the row and the URL of the page that links, and since when."""
+class _Source(NamedTuple):
+    """The page that an inlink names: the place of the inlink among others, row and URL of the page, and since when."""
 
     place: int
     row: bytes

@@ -1,4 +1,4 @@
-"""Questions about links: most-linked pages, dead ends, broken links, and the links of a page."""
+"""Questions about links: most-linked pages, dead ends, broken links, the links of a page, and the link graph."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 
 _NO_LINKS = descending(0, HIGHEST_COUNT)
+"""The end of the entries of counts: the highest come first, so pages without links are last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ class Freshness(NamedTuple):
 
 
 def most_linked(context: TableContext, options: SitePageOptions) -> Pages:
-    """Return what `TableLinks.most_linked` does."""
+    """Return the pages by how many others link to them, as counted last."""
     return IndexQuestion(
         context,
         options,
@@ -142,7 +143,7 @@ def most_linked(context: TableContext, options: SitePageOptions) -> Pages:
 
 
 def dead_ends(context: TableContext, options: SitePageOptions) -> Pages:
-    """Return what `TableLinks.dead_ends` does."""
+    """Return the pages that have no links to others."""
     return IndexQuestion(
         context,
         options,
@@ -211,6 +212,7 @@ class BrokenLinksQuestion(TableQuestion[BrokenLink]):
         return STATUS.range_of(f"{result.status:03d}").start + key + b"\x00" + result.source.encode()
 
     def explain(self) -> Explanation:
+        # Each inlink of each error page is checked, so there are no counts to be out of date.
         note = "the inlinks of some error pages at once are read, and checked against the pages that link to them"
         return self.plan((), self._lookup(b"400").ranges(), note, index=STATUS.name)
 
@@ -221,7 +223,7 @@ class BrokenLinksQuestion(TableQuestion[BrokenLink]):
 
 
 def refresh_links(context: TableContext, on_progress: Progress | None, *, also_unfinished: bool) -> Recount:
-    """Do what `TableLinks.refresh` does."""
+    """Count the links and the hosts that wait for it."""
     queue, began = RecountQueue(context.store, context.table), now_in_milliseconds()
     waiting = queue.waiting(also_unfinished=also_unfinished)
     # Read afterwards: the batch of an index that is being added must not be removed by a run that does not know it.
@@ -235,7 +237,7 @@ def refresh_links(context: TableContext, on_progress: Progress | None, *, also_u
 
 
 def links_freshness(context: TableContext) -> Freshness:
-    """Return what `TableLinks.freshness` does."""
+    """Return how much waits to be counted."""
     waiting, since = RecountQueue(context.store, context.table).extent()
     return Freshness(waiting, None if since is None else moment_of(since))
 
@@ -245,7 +247,9 @@ def _freshness_note(freshness: Freshness) -> str:
     return f"counts: {waiting:,} batches wait since {since:%Y-%m-%d %H:%M:%S}" if since else "counts: up to date"
 
 
-# --- The link graph: the edges of a site, which are the links of all its pages ----------------------------------------
+# --- The link graph ---------------------------------------------------------------------------------------------------
+#
+# Its edges are the links of all pages of a site; the status of their targets is read for many at once.
 
 
 EDGES_AT_ONCE: Final = 1_000
@@ -351,6 +355,7 @@ def _completed(context: TableContext, edges: Iterator[Edge], expected: int | Non
         statuses = dict(zip(missing, _statuses(context, missing, damage), strict=True))
         remembered |= statuses
         yield from (replace(edge, status=remembered[edge.target]) for edge in batch)
+        # The oldest go: a dict keeps the order in which targets came.
         for target in list(islice(remembered, max(0, len(remembered) - TARGETS_REMEMBERED))):
             del remembered[target]
         size = min(2 * size, EDGES_AT_ONCE)

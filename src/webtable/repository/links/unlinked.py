@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from webtable.repository.reading.scope import Scope
 
 
-# --- A check whether pages link to URLs, many URLs at once: an inlink counts if the page that it names still has the
-# link
+# --- Whether pages link to URLs ---------------------------------------------------------------------------------------
 #
+# An inlink counts if the page that it names still has the link.
 # The first few inlinks of each URL are read, keys only. A linking page is read once for all URLs of a batch, and
 # those that the most URLs name are read first: one page that links to a URL is enough.
 
@@ -99,6 +99,7 @@ class Confirmation:
         """Return the URLs of the first pages that may link to each of *urls*, and the rows that may have more."""
         first = self._inlinks.first(list(urls), FIRST_SOURCES)
         sources = dict(zip(urls, first, strict=True))
+        # Those with fewer have been seen whole.
         more = [row for row, named in sources.items() if len(named) == FIRST_SOURCES]
         if self._wanted is not ANYBODY:
             sources = {
@@ -152,7 +153,7 @@ def _host(url: bytes) -> bytes:
     return without_port(parts[2]) if len(parts) > 2 else b""
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Orphans, and URLs to crawl ---------------------------------------------------------------------------------------
 
 
 ORPHANS = Listing(
@@ -274,6 +275,7 @@ def _bare(context: TableContext, spec: ScanSpec, order: str, after: bytes | None
     def place(row: bytes) -> tuple[bytes, bytes]:
         return rows.place(row, order), row
 
+    # Both scans run side by side, in one order, by keys alone: what is in the first and not in the second is no page.
     pages = rows.keys(replace(spec, wanted=Wanted([context.codec.columns.page], keys_only=True)), order, after)
     page = next(pages, None)
     for row in rows.keys(spec, order, after):

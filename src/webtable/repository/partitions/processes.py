@@ -1,4 +1,4 @@
-"""Worker processes of this machine that call a function with each part of an answer, or of another task."""
+"""Parts of answers and of tables: where they are cut, and worker processes of this machine that read them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,11 @@ if TYPE_CHECKING:
     from webtable.store import Store
 
 
-# --- Where an answer is cut into parts of about the same number of rows -----------------------------------------------
+# --- Where an answer is cut -------------------------------------------------------------------------------------------
+#
+# A part is a range of keys of the table that the answer is read from: so splits of regions change nothing, and the
+# number of parts depends on neither regions nor salts. The context holds the part, and clips the ranges of rows and
+# entries to it.
 #
 # A short answer is cut by the keys of its rows. Of a long one a uniform sample is taken: the entries of the index of
 # URLs are in the order of hashes, so the first of them are one, of whichever pages, and the share of all hashes that
@@ -74,7 +78,7 @@ class Whole(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, context: TableContext, plan: Explanation, *, by_source: bool) -> Self:
-        """Return what the answer with this *plan* reads."""
+        """Take it from the *plan* of an answer."""
         columns = [column.encode() for column in plan.columns]
         page = context.codec.columns.page
         if by_source:
@@ -172,7 +176,7 @@ def _mean_bytes(context: TableContext, whole: Whole, keys: Sequence[bytes]) -> i
     return mean_bytes(context.store.read(context.table, keys, Wanted(whole.columns)))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Workers that call a function with each part ----------------------------------------------------------------------
 
 
 T = TypeVar("T")
@@ -296,10 +300,9 @@ def check_importable(function: Callable[..., Any]) -> None:
         )
 
 
-# --- Tasks that worker processes do for parts of a table, each with a context of its own ------------------------------
-
-
-# --- The address by which another process opens a store, to read a part of an answer ----------------------------------
+# --- The address of a table -------------------------------------------------------------------------------------------
+#
+# By it another process opens the store to read a part: without secrets, which it takes from its own environment.
 
 
 def address_of(store: Store, name: str) -> str:
@@ -313,9 +316,6 @@ def address_of(store: Store, name: str) -> str:
             "without them, and let the store take them from the environment"
         )
     return address
-
-
-# --- Where the context of a table is, so that another process opens it: without secrets, and only with the same layout
 
 
 class TableAddress(NamedTuple):
@@ -351,13 +351,14 @@ class TableAddress(NamedTuple):
             stored = StoredWebTable.read(store, table)
             if stored is None:
                 raise TableNotFound(f"{store.name} has no web table {table!r} any more: ask for partitions again")
+            # These may be altered while a table is in use; all others say what its keys and cells mean.
             kept = {name: getattr(stored.layout, name) for name in ("ttl", "versions", "family_options")}
             check_layout(stored.name, stored.layout, msgspec.structs.replace(self.layout, **kept))
             check_suffix_list(stored.name, stored.layout)
             yield TableContext.of(observed(store), table, stored.layout, strict=self.is_strict, part=part)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Tasks for parts of a table ---------------------------------------------------------------------------------------
 
 
 TASKS_A_WORKER = 16

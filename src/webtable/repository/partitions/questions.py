@@ -120,5 +120,6 @@ class Request(msgspec.Struct, frozen=True):
 @contextmanager
 def _opened(part: Partition[Any]) -> Iterator[Results[Any]]:
     place = cast("TableAddress", part.fingerprint)._replace(store=part.store)
+    # The store by the URL of the part, which its holder may have changed (`dataclasses.replace`).
     with place.opened(TablePart(part.table, part.keys)) as context:
         yield part.ask(PartOfTable(context), *part.arguments, **part.options)

@@ -1,4 +1,4 @@
-"""The question for all stored captures: the versions of each page with their bodies, and its newest capture."""
+"""All stored captures of pages, with their bodies; and questions about them: crawls, and revisits that are open."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ if TYPE_CHECKING:
     from webtable.repository.reading.scope import Scope
 
 
-# --- The question for crawls: bursts of fetching with pauses in between, found from the dates of the captures ---------
+# --- Crawls -----------------------------------------------------------------------------------------------------------
+#
+# A crawl is a burst of fetching with pauses around it. It is found from the dates of the captures, sorted on disk, as
+# no store keeps these in the order of their dates.
 
 
 HOSTS_BYTES = 4 * 2**20
@@ -54,6 +57,7 @@ _SORTED = {
     "oldest": "SELECT at, host, size FROM captures WHERE ? IS NULL OR at > ? ORDER BY at",
 }
 _NAME_BYTES = 100
+"""About how many bytes a name in the set of names takes besides its letters."""
 
 Capture = tuple[int, bytes, int]
 """The time of a fetch in epoch milliseconds, the host of the page, and the bytes of its body."""
@@ -124,6 +128,7 @@ class CrawlsQuestion(SortedQuestion[Crawl]):
             yield from _bursts(captures, gap, _Hosts(scratch), backwards=order == "newest")
 
     def place(self, result: Crawl) -> bytes:
+        # The end of it that was read last: crawls follow each other, so the next one begins behind that date.
         return b"%d" % milliseconds(result.begin if self.window.order == "newest" else result.end)
 
     def _captures(self, damage: Damage) -> Iterator[Capture]:
@@ -138,6 +143,7 @@ class CrawlsQuestion(SortedQuestion[Crawl]):
             if not isinstance(page, Page):
                 continue
             host = host_and_rest(page.url)[0].encode()
+            # The newest capture may repeat content, and then is no version.
             sizes = {milliseconds(page.fetched_at): page.size}
             for version in context.codec.versions(row):
                 if version.capture is DAMAGED_CAPTURE:
@@ -198,11 +204,12 @@ class _Hosts:
         return count
 
     def _spill(self) -> None:
+        # Sorted, as its key is then found at the end of the B-tree or near the name before it.
         self._scratch.fill("hosts", ((name,) for name in sorted(self._names)), 1)
         self._names, self._bytes, self._is_spilled = set(), 0, True
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Stored captures --------------------------------------------------------------------------------------------------
 
 
 def kept(
@@ -246,6 +253,7 @@ def _with_open(revisits: OpenRevisits, captures: Iterable[Page | DamagedRow]) ->
 
 def _inside(context: TableContext, keys: KeyRange, urls: KeyRange) -> KeyRange:
     """Return the part of *keys*, which have a single salt, whose unsalted keys are in *urls*."""
+    # A range of a scope lies within one salt, and so has its start with it.
     salt = keys.start.removesuffix(context.key.unsalted(keys.start))
     return keys.inside(KeyRange(salt + urls.start, urls.stop and salt + urls.stop))
 
@@ -257,6 +265,7 @@ def _captures_of(context: TableContext, pages: Sequence[Page], columns: Sequence
     weighed = [(page, row, _weight(context, row)) for page, row in zip(pages, captures, strict=True)]
     for piece in together((entry, entry[-1]) for entry in weighed):
         page, row, weight = piece[0]
+        # `together` puts a page of more than BODY_BYTES into a piece of its own.
         if row is not None and weight > BODY_BYTES:
             yield from _with_newest(context, page, _one_by_one(context, row, columns), columns)
         else:
@@ -333,7 +342,10 @@ def _with_newest(
         yield replace(page, body=own.body, outlinks=own.outlinks)
 
 
-# --- The question for open revisits: captures whose content is that of another one, which is not stored ---------------
+# --- Open revisits ----------------------------------------------------------------------------------------------------
+#
+# Captures whose content is that of another one, which is not stored. Writers keep them in the table of the queue, in
+# the order of URLs, until their originals come (`upkeep.revisits`).
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,9 +38,9 @@ CHANGED: tuple[ChangeKind, ...] = ("new", "gone", "changed")
 
 
 PAGES_AT_ONCE = 256
+"""The versions of how many pages, without bodies, are read at once."""
 VERSIONS_AT_ONCE = 16
 """How many versions of each page are read first; if they are too new to answer, all are read."""
-"""The most versions, without bodies, that are read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +237,7 @@ def _change(
     page: Page, period: Period, versions: Sequence[tuple[int, Page | DamagedRow]]
 ) -> Change | DamagedRow | None:
     before, after = _at(page, period.since, versions), _at(page, period.until, versions)
+    # First stored later: of a deleted page nothing is left, so it is never in the answer.
     if after is _NOT_THERE:
         return None
     damaged = next((side for side in (before, after) if isinstance(side, DamagedRow)), None)
@@ -247,6 +248,7 @@ def _change(
 
 
 def _kind(before: Page | None, after: Page | None) -> ChangeKind:
+    # One of the two is no longer kept: only new content pushes a version out.
     if before is None or after is None:
         return "changed"
     if before.status < 400 <= after.status:

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from webtable.repository.full_text.words import Span
 
 
-# --- Views of a difference: a unified diff of lines, and changes side by side with differing words marked -------------
+# --- Views of a difference --------------------------------------------------------------------------------------------
+#
+# A unified diff of lines, and changes side by side with differing words marked.
 
 
 SHOWN_CHANGES = 30
@@ -38,6 +40,7 @@ MOST_WORDS = 100
 """Up to this many words between the first and the last that differ are compared; if there are more, all are marked."""
 _WORD = re.compile(r"\w+|[^\w\s]")
 _CONTEXT = 3
+"""How many lines around a change are shown, as `diff -u` does."""
 _DEPTH = 8
 """How many times the lines between common lines are divided at such lines again."""
 
@@ -223,6 +226,7 @@ def _increasing(pairs: Sequence[Span]) -> list[Span]:
     >>> _increasing([(0, 5), (1, 1), (2, 2), (3, 0), (4, 3)])
     [(1, 1), (2, 2), (4, 3)]
     """
+    # Patience sorting: `ends` has the lowest last number of a selection of each length, `rows` its row.
     ends: list[int] = []
     rows: list[int] = []
     before: list[int] = []
@@ -238,7 +242,7 @@ def _increasing(pairs: Sequence[Span]) -> list[Span]:
     return longest[::-1]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- The difference ---------------------------------------------------------------------------------------------------
 
 
 _CLOCKS = ("date", "age")

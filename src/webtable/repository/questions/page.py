@@ -96,6 +96,7 @@ def resolve(context: TableContext, url: str) -> Resolution:
     while page is not None and (target := target_of(page)) is not None:
         if target in hops:
             return Resolution((*hops, target), None, "loop")
+        # As browsers do: Chrome and Firefox give up after 20 redirects.
         if len(hops) > MAX_HOPS:
             return Resolution(tuple(hops), None, "too many")
         hops.append(target)
@@ -137,6 +138,7 @@ def target_of(page: Page) -> str | None:
 
 
 READ_AT_ONCE = 64
+"""How many pages, or the versions of how many, are read at once."""
 
 
 def get(
@@ -332,6 +334,7 @@ def _with_lost(context: TableContext, row: Row, columns: Sequence[str]) -> list[
 def _has_body(context: TableContext, page: Page) -> bool:
     ttl = context.layouts.recent().ttl
     content_at = page.stored.content_at
+    # A server that answers 304 must find the whole body here, or the crawler has nothing.
     if not page.has_body or content_at is None or page.truncated:
         return False
     return ttl is None or clock.now() - content_at < timedelta(seconds=ttl)

@@ -1,4 +1,4 @@
-"""The question for pages that ranges of rows answer: those of a domain, a host or a directory, or all of them."""
+"""Rows as questions read them, the classes of questions about a site, and the question for its pages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from webtable.store import Row
 
 
-# --- The rows of pages as questions read them, in the order of URLs or of the store; and questions about a scope ------
+# --- Rows -------------------------------------------------------------------------------------------------------------
+#
+# Each range of pages is one range per salt, merged in the order of keys without salts, or read one after another.
 
 
 T = TypeVar("T")
@@ -74,6 +76,7 @@ class PageRows:
         if order == "storage":
             return in_storage_order(self._context.store, spec, after)
         codec = self._context.codec
+        # Rows are merged before their bodies are read; the weight says how many bodies are read together.
         spec = replace(spec, weight=codec.weight(spec.wanted.columns or ()))
         return in_key_order(self._context.store, spec, self._context.key.unsalted, [codec.columns.page], after)
 
@@ -124,6 +127,7 @@ class PageRows:
             pages = made(piece)
             if not has_counts:
                 return pages
+            # A page without a stored count has none since the last refresh: 0, not unknown.
             counted = context.refreshed.counted
             return [counted(page, ("link_counts",)) if isinstance(page, Page) else page for page in pages]
 
@@ -133,6 +137,7 @@ class PageRows:
                     return context.codec.pages(piece)
             return [context.counted.each(row, content) for row in piece]
 
+        # One by one if they have content, so that its size is counted before the next page is made.
         return read_ahead(rows, make, damage, at_once=1 if content else ROWS_AT_ONCE)
 
 
@@ -191,6 +196,9 @@ class ScopeRows(PageRows):
     def by_url(self, url: str) -> bytes:
         """Return the place of *url* in the order of URLs; `url_at` is the inverse."""
         return self.place_of(url, "url")
+
+
+# --- Questions about a site -------------------------------------------------------------------------------------------
 
 
 class TableQuestion(Question[T]):
@@ -271,7 +279,7 @@ def url_at(place: bytes) -> str:
     return PLAIN_KEY.url_of(place)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- The pages of a site ----------------------------------------------------------------------------------------------
 
 
 LISTING = Listing(
@@ -375,6 +383,7 @@ class Condition(NamedTuple):
         return kept.select([column.name for column in wanted])
 
 
+# Conditions whose column is not called as they are.
 _FIELD = {"status": "status", "min_size": "size", "max_size": "size"}
 
 
@@ -411,6 +420,7 @@ class PagesQuestion(ScopeQuestion[Page]):
     def batches(
         self, columns: Sequence[Column], after: bytes | None, expected: int | None, damage: Damage
     ) -> Iterator[pa.RecordBatch]:
+        # Without bodies and links: `Results` asks for batches only if no column needs the records.
         codec = self.context.codec
         spec = self.pages.spec(Wanted(codec.select(None), containing=self.likely), expected=expected)
         rows = self.pages.likely(spec, self.window.order, after)

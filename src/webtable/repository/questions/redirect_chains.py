@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 CHAINS_AT_ONCE = 256
 """For how many chains one call reads the next pages."""
 
+# The redirects of the site as pairs of places in the order of URLs. A target may be on another site: it has no hop
+# then.
 _TABLES = (
     "CREATE TABLE hops (place BLOB, target BLOB)",
     "CREATE TABLE begins (place BLOB PRIMARY KEY) WITHOUT ROWID",
@@ -40,6 +42,7 @@ _WITH_ENTRY = """
     INSERT INTO begins SELECT place FROM hops
     WHERE NOT EXISTS (SELECT 1 FROM hops AS other WHERE other.target = hops.place) ORDER BY place
 """
+# UNION, not UNION ALL: each place is followed once, so that the walk ends in a loop and the time grows with the hops.
 _REACH = """
     INSERT OR IGNORE INTO reached WITH RECURSIVE led (place) AS (
         {begins} UNION SELECT hops.target FROM led JOIN hops ON hops.place = led.place WHERE hops.target IS NOT NULL
@@ -126,6 +129,8 @@ def _find_begins(scratch: TemporaryTables) -> None:
     """Find where chains begin, among the hops that were found, visiting each hop once."""
     for statement in (*_INDEXES, _WITH_ENTRY, _REACH.format(begins="SELECT place FROM begins")):
         scratch.run(statement)
+    # What is left leads in circles. The first place of each stands for its loop, and all that it leads to is reached
+    # then.
     place = b""
     while loop := scratch.first(_NOT_REACHED, (place,)):
         (place,) = loop
@@ -174,7 +179,7 @@ class _Walk:
 
 
 def _pages(context: TableContext, urls: set[str], damage: Damage) -> dict[str, Page]:
-    """Return those of the pages *urls* that are stored and can be read, in one call."""
+    """Read the pages *urls* in one call; those that are not stored or cannot be read are left out."""
     rows = {}
     for url in urls:
         with suppress(InvalidURL):

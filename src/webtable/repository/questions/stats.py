@@ -40,6 +40,7 @@ SHOWN_GROUPS = 8
 PROGRESS_PAGES = 1_000
 """After how many pages progress is reported."""
 
+# If only these are counted, without bytes, no values are read.
 _IN_THE_KEY = frozenset({"host", "region"})
 
 
@@ -193,7 +194,7 @@ class _CountedSoFar(Walked, kw_only=True):
 def stats(
     context: TableContext, question: StatsQuestion, on_progress: Progress | None, resume: str | PathLike[str] | None
 ) -> Stats:
-    """Return what `WebTable.stats` does."""
+    """Count the pages of the *question*, from where the journal *resume* ended; raises `FullScanNeeded`."""
     names, with_bytes = _groupings(question.by), question.with_bytes
     now = given_moment("now", question.now)
     checked_workers(question.workers)
@@ -235,6 +236,7 @@ def _count_by_workers(
     """Do as `_count`, a part of the rows at once."""
     whole = Whole.of_rows(context, [keys.after(so_far.position) for keys in ranges])
     begun = _CountedSoFar(now=so_far.now, starts=so_far.starts, position=so_far.position)
+    # Workers begin with empty counts, which are added up here; regions and ages are of the same moment in all.
     tasks = [
         PartTask(_count_part, part, (question, clipped(ranges, part.keys), begun))
         for part in parts_of(context, whole, question.workers)
@@ -274,7 +276,7 @@ def _count(
         try:
             if not isinstance(page, DamagedRow):
                 counts.add(row.key, page)
-        except ValueError as exc:
+        except ValueError as exc:  # a row key that is none of a page has no host
             page = DamagedRow(row.key, None, str(exc))
         if isinstance(page, DamagedRow):
             damage.add(page)

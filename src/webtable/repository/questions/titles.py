@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from webtable.repository.reading.scope import Scope
 
 
+# Titles are bytes, as SQLite ends a text at a zero. Places are those of URLs.
 _TABLE = "CREATE TABLE found (title BLOB, characters INTEGER, place BLOB)"
 _INDEX = "CREATE INDEX by_title ON found (title, place)"
 _MISSING = "SELECT place FROM found WHERE title IS NULL AND place > ? ORDER BY place"
@@ -72,6 +73,7 @@ LISTING = Listing(
 )
 
 
+# Digits, so that problems come in this order; a place is a digit, the title of a duplicate, a zero and the page.
 _PROBLEMS = {"missing": b"0", "duplicate": b"1", "too long": b"2"}
 
 
@@ -119,6 +121,7 @@ def _problems(scratch: TemporaryTables, max_length: int, after: bytes) -> Iterat
         for (at,) in scratch.rows(_MISSING, (place,)):
             yield TitleProblem("missing", url_at(at), None)
     if kind <= _PROBLEMS["duplicate"]:
+        # The title of the token may be continued in its middle, so groups begin with it, and its pages after the token.
         for shared, pages in scratch.rows(_SHARED, (title,)):
             start = place if shared == title else b""
             for (at,) in scratch.rows(_SHARING, (shared, start)):
