@@ -20,10 +20,8 @@ from webtable.repository.answers.columns import EXTRA_COLUMNS, column, column_na
 from webtable.repository.answers.results import ResultList
 from webtable.repository.arguments import Moment, given_moment, moments
 from webtable.repository.indexes.index import URL, page_id
-from webtable.repository.indexes.pages import IndexQuestion, SitePageOptions
 from webtable.repository.page_storage.cells import BODY_BYTES
 from webtable.repository.page_storage.state import brought
-from webtable.repository.questions.pages import LISTING as PAGES_LISTING
 from webtable.rowkey import canonical_url
 from webtable.rowkey.urls import canonical_or_none
 from webtable.store import Row, TimeRange
@@ -38,6 +36,7 @@ if TYPE_CHECKING:
     from webtable.repository.answers.columns import Columns
     from webtable.repository.answers.results import Pages
     from webtable.repository.context import TableContext
+    from webtable.repository.indexes.pages import SitePageOptions
     from webtable.repository.questions.difference import Difference
 
 
@@ -76,7 +75,7 @@ def by_id(context: TableContext, id: str, columns: Sequence[str] | None = None) 
     if not isinstance(id, str) or not _PAGE_ID.fullmatch(id):
         raise InvalidArgument(f"id={id!r} must be 16 hexadecimal digits, as page_id gives them")
     # The index also has the pages that redirect to the one with this id.
-    options = SitePageOptions(columns=columns, limit=1)
+    options: SitePageOptions = {"columns": columns, "limit": 1}
     answer = pages_with_id(context, options, f"the page {id}", id, lambda page: page_id(page.url) == id)
     page = answer.first()
     if page is None and answer.damaged:
@@ -117,10 +116,14 @@ def pages_with_id(
     context: TableContext, options: SitePageOptions, title: str, id: str, only: Callable[[Page], bool]
 ) -> Pages:
     """Return the pages that have this *id*, or redirect to the page that has it, and pass the test *only*."""
+    # `get` needs neither: it is the command whose start is measured.
+    from webtable.repository.indexes.pages import IndexQuestion
+    from webtable.repository.questions.pages import LISTING
+
     return IndexQuestion(
         context,
         options,
-        PAGES_LISTING,
+        LISTING,
         title=title,
         index=URL,
         places=lambda: [URL.range_of(id)],
