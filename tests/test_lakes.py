@@ -299,17 +299,17 @@ def test_an_export_that_fails_leaves_the_lake_as_it_was(table, folder):
 KILLED = """
 import os, signal, sys, webtable
 from pathlib import Path
+from webtable._files import Folder
 from webtable.formats import write_lake
-from webtable.formats import parquet_dataset as lake
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
-moves, move = [], lake._move
-def counted(*given):
-    moves.append(given)
+moves, move = [], Folder.move
+def counted(*arguments):
+    moves.append(arguments)
     if len(moves) > int(sys.argv[3]):
         die()
-    move(*given)
-lake._move = counted
+    move(*arguments)
+Folder.move = counted
 with webtable.open(sys.argv[1]) as table:
     early = die if sys.argv[3] == "-1" else None
     write_lake(table, sys.argv[2], webtable.ALL, partition_by="host", since="last", on_progress=early)

@@ -18,7 +18,7 @@ import msgspec
 from webtable._clock import clock
 from webtable._files import atomic_file, naming_errors, partial_path
 from webtable.errors import DamagedRow, InvalidArgument
-from webtable.formats.warc_out import MeasuredFile, WarcFiles, date_text, sha256, software, write_with_revisits
+from webtable.formats.warc_out import MeasuredFile, WarcFiles, date_text, sha256, software, write_page_records
 from webtable.progress import counting
 from webtable.repository.context import TableContext
 from webtable.repository.questions.captures import kept
@@ -161,7 +161,7 @@ def _fill(
     try:
         pages = groupby(kept(context, scope, damage), attrgetter("url"))
         for _, captures in counting(pages, on_progress, _PROGRESS_PAGES):
-            _, newest = write_with_revisits(captures, files.write)
+            _, newest = write_page_records(captures, files.write)
             listed(newest)
             archived.pages += 1
         files.close()

@@ -40,7 +40,7 @@ from webtable.formats.archives import Archived
 from webtable.formats.parquet import as_put
 from webtable.formats.read import read_pages
 from webtable.formats.read_report import ReadReport
-from webtable.formats.warc_out import Written, capture, software, warcinfo, write_member, write_with_revisits
+from webtable.formats.warc_out import Written, capture, software, warcinfo, write_member, write_page_records
 from webtable.page.json_lines import page_to_json
 from webtable.page.page import LINK_BYTES
 from webtable.progress import counting
@@ -472,7 +472,7 @@ class WARCFile:
 
     def write(self, captures: Iterator[Page]) -> int:
         """Write a record for each capture of a page."""
-        return write_with_revisits(captures, self._write)[0]
+        return write_page_records(captures, self._write)[0]
 
     def _write(self, page: Page, repeated: Written | None) -> Written:
         record = capture(page, self._info, repeated)

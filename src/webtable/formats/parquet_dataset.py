@@ -549,17 +549,13 @@ def _settle(folder: Folder) -> None:
                 raise FormatError(f"{path / name}: no part of an export; remove {path}, and export again")
             with incoming.folder(name) as source, folder.folder(name, make=True) as target:
                 for file in source.names():
-                    _move(source, file, target)
-        _move(incoming, NAME, folder)
+                    source.move(file, target)
+        incoming.move(NAME, folder)
     with folder.folder(STATE) as state:
         for name in state.names():
             if not name.startswith(f"{prefix(len(manifest.exports))}-"):
                 state.remove(name)
     _drop_incoming(folder)
-
-
-def _move(source: Folder, name: str, target: Folder) -> None:
-    source.move(name, target)
 
 
 def _drop_incoming(folder: Folder) -> None:

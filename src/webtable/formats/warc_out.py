@@ -343,7 +343,7 @@ class MeasuredFile:
         return f"sha256:{self._sha256.hexdigest()}"
 
 
-def write_with_revisits(captures: Iterable[Page], write: Callable[[Page, Written | None], Written]) -> tuple[int, Page]:
+def write_page_records(captures: Iterable[Page], write: Callable[[Page, Written | None], Written]) -> tuple[int, Page]:
     """Write the captures of one page, at least one; return their number and the last of them.
 
     *write* is called with each capture and the record that it repeats.

@@ -82,7 +82,7 @@ class MakeWarc(Protocol):
         ...
 
 
-def write_warc(path: str | PathLike[str], pages: Iterable[Page | RawResponse]) -> Path:
+def write_pages_as_warc(path: str | PathLike[str], pages: Iterable[Page | RawResponse]) -> Path:
     r"""Write *pages* into a new WARC file, each as a record in a separate gzip member, and return its path.
 
     A page gets its own headers, and those that follow from its fields; a page that repeats another capture (`same_as`)
@@ -92,8 +92,8 @@ def write_warc(path: str | PathLike[str], pages: Iterable[Page | RawResponse]) -
 
     >>> from webtable.formats import read_pages
     >>> path = getfixture("tmp_path") / "crawl.warc.gz"
-    >>> file = write_warc(path, [("https://example.com/", 200, {"Content-Type": "text/html"}, b"<title>Hello</title>")])
-    >>> [page.title for page in read_pages(file)]
+    >>> hello = ("https://example.com/", 200, {"Content-Type": "text/html"}, b"<title>Hello</title>")
+    >>> [page.title for page in read_pages(write_pages_as_warc(path, [hello]))]
     ['Hello']
     """
     path = Path(path)
