@@ -19,7 +19,7 @@ from webtable.page.body import is_html, is_text
 from webtable.page.extract import Extract, extract, main_content
 from webtable.page.headers import Headers, canonical_link, redirect_target, single_value
 from webtable.page.page import Page, with_header_fields
-from webtable.page.parts import SHARED, HTMLFacts
+from webtable.page.parts import SAID, SHARED, HTMLFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -180,12 +180,10 @@ def filled(
 
 
 def _with_extract(page: Page, extracted: Extract) -> Page:
-    facts = extracted.facts
+    only_html = [name for name in SAID if name not in SHARED and getattr(page, name) is None]
     return msgspec.structs.replace(
         page,
-        title=facts.title if page.title is None else page.title,
-        description=facts.description if page.description is None else page.description,
-        h1=facts.h1 if page.h1 is None else page.h1,
+        **{name: getattr(extracted.facts, name) for name in only_html},
         outlinks=extracted.outlinks if page.outlinks is None else page.outlinks,
         charset=page.charset or extracted.charset,
     )

@@ -12,20 +12,20 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
 from webtable.display import Marked, harmless, shown_text
 from webtable.display.text import minute_text, size_text
 from webtable.errors import InvalidArgument, UnknownColumn
-from webtable.page.json_lines import ATTRIBUTES
-from webtable.page.page import Page
+from webtable.page.json_lines import ATTRIBUTES, TYPES
+from webtable.page.page import BLANK, Page
 from webtable.page.parts import unknown_column
 from webtable.rowkey import registered_domain
 from webtable.rowkey.fields.domain import reversed_host
 from webtable.rowkey.urls import URLParts, split_url
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
 
 # --- Names of page columns --------------------------------------------------------------------------------------------
@@ -328,9 +328,7 @@ _COUNTS = (
 )
 COUNTED = tuple(count.name for count in _COUNTS)
 """The names of the columns with counts of links."""
-PAGES = declared(
-    Page,
-    "page",
+_FIELDS = (
     URL,
     _stored("status", "status", heading="status", default=200, common_crawl="fetch_status"),
     _stored("title", "title"),
@@ -350,12 +348,24 @@ PAGES = declared(
     _stored("outlink_count", "count", heading="links", width=12),
     _stored("only_self_links", "bool", of="stored.only_self_links", default=False),
     _stored("first_seen", "time"),
-    _stored("canonical"),
-    _stored("description"),
-    _stored("robots"),
-    _stored("h1"),
-    _stored("language"),
-    _stored("language_detected", "bool", default=False),
+)
+_FORMS: dict[Any, Form] = {str: "text", int: "count", bool: "bool", datetime: "time"}
+
+
+def _other_fields() -> Iterator[Column]:
+    """Yield columns of the other fields of a page, which look as their type does: of a new field, too."""
+    names = {one.name for one in _FIELDS}.union(_INTERNAL, EXTRA_COLUMNS, ["headers"])
+    for name in PAGE_COLUMNS:
+        if name not in names:
+            form = next(_FORMS[kind] for kind in (TYPES[name], *get_args(TYPES[name])) if kind in _FORMS)
+            yield _stored(name, form, default=getattr(BLANK, name))
+
+
+PAGES = declared(
+    Page,
+    "page",
+    *_FIELDS,
+    *_other_fields(),
     _part("host", "url_host_name", lambda url: url.host),
     _part("host_reversed", "url_host_name_reversed", lambda url: reversed_host(url.host)),
     _part("registered_domain", "url_host_registered_domain", lambda url: registered_domain(url.host)),
