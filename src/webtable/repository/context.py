@@ -14,7 +14,7 @@ from webtable.repository.page_storage.reader import PageReader
 from webtable.repository.reading.read_ahead import Damage
 from webtable.rowkey import KeyRange, WebKey
 from webtable.rowkey.ranges import ALL_KEYS
-from webtable.store import Store, Wanted
+from webtable.store import Row, Store, Wanted
 from webtable.store.metrics import Counts, log_event
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from webtable.errors import DamagedRow
     from webtable.schema import Layout
-    from webtable.store import Row
 
 LOGGER: Final = logging.getLogger("webtable.repository")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,17 +14,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from webtable import errors
 from webtable._clock import EPOCH, clock, milliseconds, moment_of, now_in_milliseconds, possible_moment
 from webtable._messages import Command
-from webtable.errors import (
-    DamagedRow,
-    ExpiredCapture,
-    HiddenByDelete,
-    InvalidArgument,
-    SchemaError,
-    StoreUnavailable,
-    WebTableError,
-)
+from webtable.errors import DamagedRow, WebTableError
 from webtable.page.page import Page
 from webtable.page.parts import Link
 from webtable.repository.context import TableContext
@@ -33,7 +26,7 @@ from webtable.repository.links.inlink_cells import PAST, with_self_links
 from webtable.repository.maintenance.delete import Deletion
 from webtable.repository.page_storage.cells import NARROW, PIECE, pack, together, written
 from webtable.repository.page_storage.codec import PackedVersion, check_body
-from webtable.repository.page_storage.state import PageWrite, Stored
+from webtable.repository.page_storage.state import Deleted, KeyedPage, PageWrite, Stored, Version
 from webtable.repository.partitions.processes import PartTask, TableAddress, Whole, check_workers, done_by, parts_of
 from webtable.repository.questions.page import versions_in
 from webtable.repository.reading.read_ahead import MOST_KEPT
@@ -52,11 +45,9 @@ from webtable.store.rows import ALL_QUALIFIERS, Wanted
 from webtable.store.url import StoreURL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping
     from os import PathLike
 
     from webtable.repository.arguments import Progress
-    from webtable.repository.page_storage.state import Deleted, Version
 
 
 # --- The two tables of a copy, what of a page is stored in both of them, and how fast their rows are read -------------
@@ -130,9 +121,9 @@ class Counts:
 
     def add_failed(self, error: WebTableError) -> None:
         """Count a page that was not stored; raises *error* if no other page could be stored either."""
-        if isinstance(error, StoreUnavailable | SchemaError):
+        if isinstance(error, errors.StoreUnavailable | errors.SchemaError):
             raise error
-        if isinstance(error, HiddenByDelete):
+        if isinstance(error, errors.HiddenByDelete):
             self.add(hidden=1)
         else:
             self.add(failed=1)
@@ -152,7 +143,7 @@ class RateLimit:
 
     def __init__(self, rate: float | None) -> None:
         if rate is not None and not (isinstance(rate, int | float) and 0 < rate < float("inf")):
-            raise InvalidArgument(f"rate={rate!r} must be a number of pages a second above 0")
+            raise errors.InvalidArgument(f"rate={rate!r} must be a number of pages a second above 0")
         self._rate = rate
         self._next = 0.0
 
@@ -627,9 +618,7 @@ class PageCopier:
         captures = (checked(page, layouts) for page in self._reader.captures(copy.row, copy.content, copy.page))
         versions, limit = copy.here.versions, layouts.current.versions
         oldest = versions[-1].at if len(versions) >= limit else EPOCH
-        batch: Sequence[tuple[bytes, Page]] = [
-            (copy.target_row, page) for page in captures if page.fetched_at >= oldest
-        ]
+        batch: Sequence[KeyedPage] = [(copy.target_row, page) for page in captures if page.fetched_at >= oldest]
         is_new = False
         while batch:
             prepared = self._batches.prepare(batch)
@@ -832,7 +821,7 @@ def copy(
     check_workers(source, workers)
     check_workers(target, workers)
     if dry_run and resume is not None:
-        raise InvalidArgument("resume= and dry_run=True exclude each other: a dry run compares all pages")
+        raise errors.InvalidArgument("resume= and dry_run=True exclude each other: a dry run compares all pages")
     RateLimit(rate)  # raises for what is none
     tables, counts = TablePair(source, target), Counts()
     check_apart(source, target)
@@ -941,7 +930,7 @@ def check_apart(source: TableContext, target: TableContext) -> None:
     """Raise `InvalidArgument` if both are the same table."""
     same_store = source.store is target.store or _place(source.store.name) == _place(target.store.name)
     if same_store and source.table == target.table:
-        raise InvalidArgument(f"target={target.name!r} is the source itself: name another table")
+        raise errors.InvalidArgument(f"target={target.name!r} is the source itself: name another table")
 
 
 def _place(name: str) -> str:
@@ -962,7 +951,7 @@ def check_kept(source: TableContext, ttl: int | None, name: str) -> None:
     old = next(source.store.scan(source.table, [KeyRange()], Wanted([column], time_range=past), limit=1), None)
     if old is not None:
         at = possible_moment(old.cells[column][0].timestamp)
-        raise ExpiredCapture(
+        raise errors.ExpiredCapture(
             f"{source.codec.damaged(old.key, column, '').url or source.name}: a capture of {at:%Y-%m-%d} "
             f"is older than the {ttl / 86400:g} days for which {name} keeps content: let it keep content "
             "longer (webtable copy --ttl none for a new table, else ",

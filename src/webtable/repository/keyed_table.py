@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,23 +14,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
 
 from msgspec.structs import replace
 
+from webtable import errors
 from webtable._checksums import UNREADABLE
 from webtable._clock import clock, milliseconds, moment_of, now_in_milliseconds
 from webtable._process_hooks import renew_after_fork
-from webtable.errors import (
-    CellTooLarge,
-    DamagedRow,
-    ExpiredCapture,
-    FullScanNeeded,
-    HiddenByDelete,
-    InvalidArgument,
-    InvalidToken,
-    LayoutMismatch,
-    TableNotFound,
-    UnknownColumn,
-    WebTableError,
-    WriteFailed,
-)
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.results import Explanation, Partition, Question, Results, Window
 from webtable.repository.maintenance.create import bring, create_with_layout, stored_layout
@@ -40,7 +27,7 @@ from webtable.repository.partitions.processes import address_of
 from webtable.repository.reading.read_ahead import Damage
 from webtable.repository.reading.samples import all_keys, check_number, cut_at, mean_bytes, spaced
 from webtable.repository.reading.scan import ScanSpec, in_key_order, in_storage_order, remaining
-from webtable.repository.reading.scope import is_small
+from webtable.repository.reading.scope import AllPages, is_small
 from webtable.rowkey import MAX_KEY, HashedKey, KeyRange, RowKey
 from webtable.rowkey.fields.field import is_open, shown
 from webtable.rowkey.ranges import clipped
@@ -52,10 +39,7 @@ from webtable.store.rows import TimeRange, Wanted
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable
     from types import TracebackType
-
-    from webtable.repository.reading.scope import AllPages
 
 
 # --- Records: rows as they are read, and the reader of them -----------------------------------------------------------
@@ -83,15 +67,15 @@ class RecordOutcome(NamedTuple):
     """The outcome of a row that was put: the values of its key, and the error if it was not stored."""
 
     values: Mapping[str, Any]
-    error: WebTableError | None
+    error: errors.WebTableError | None
 
 
-def not_stored(table: str, failures: Sequence[RecordOutcome]) -> WriteFailed:
+def not_stored(table: str, failures: Sequence[RecordOutcome]) -> errors.WriteFailed:
     """Return the error that names the rows that were not stored in *table*."""
     reasons = "; ".join(f"{named(failure.values)}: {failure.error}" for failure in failures[:3])
     more = f"; and {len(failures) - 3:,} more" if len(failures) > 3 else ""
     count = f"{len(failures):,} row{'s'[: len(failures) > 1]}"
-    return WriteFailed(f"{table}: {count} not stored: {reasons}{more}", failures)
+    return errors.WriteFailed(f"{table}: {count} not stored: {reasons}{more}", failures)
 
 
 def named(fields: Mapping[str, Any]) -> str:
@@ -114,7 +98,10 @@ class Records(Iterator[Record]):
     """The rows of a scan; `damaged` has the first 100 that could not be read."""
 
     def __init__(
-        self, records: Iterator[Record], damaged: list[DamagedRow], divided: Callable[[int], list[Partition[Record]]]
+        self,
+        records: Iterator[Record],
+        damaged: list[errors.DamagedRow],
+        divided: Callable[[int], list[Partition[Record]]],
     ) -> None:
         self._records = records
         self.damaged = damaged
@@ -150,7 +137,7 @@ class RecordReader:
         """The store's URL and the table's name."""
         return f"{self.store.name}/{self.table}"
 
-    def damage(self, rows: list[DamagedRow]) -> Damage:
+    def damage(self, rows: list[errors.DamagedRow]) -> Damage:
         """Return a new collection of damaged rows, for one answer."""
         return Damage(self.counts, rows, strict=self.strict)
 
@@ -163,7 +150,7 @@ class RecordReader:
             values = dict(requested) if isinstance(self.key, HashedKey) else self.key.decode(row.key)
             return record_of(row, values)
         except UNREADABLE as exc:
-            raise DamagedRow(row.key, None, str(exc)) from exc
+            raise errors.DamagedRow(row.key, None, str(exc)) from exc
 
     def scan(self, spec: ScanSpec, after: bytes | None, damage: Damage) -> Iterator[Record]:
         """Yield the rows of *spec* after the row key *after*; with a limit, that many readable ones."""
@@ -206,13 +193,13 @@ class RecordReader:
     def check_place(self, after: bytes) -> None:
         """Raise `InvalidToken` if *after* cannot be the key of a row, and `InvalidArgument` if it is not bytes."""
         if not isinstance(after, bytes) or not after:
-            raise InvalidArgument(f"after={after!r} must be the key of a record")
+            raise errors.InvalidArgument(f"after={after!r} must be the key of a record")
         if isinstance(self.key, HashedKey):
             return
         try:
             self.key.decode(after)
         except UNREADABLE as exc:
-            raise InvalidToken(f"after={after[:200]!r} is not the key of a row: {exc}") from exc
+            raise errors.InvalidToken(f"after={after[:200]!r} is not the key of a row: {exc}") from exc
 
     def _rows(self, spec: ScanSpec, after: bytes | None) -> Iterator[Row]:
         unsalted, ranges = self.key.unsalted, spec.ranges
@@ -222,10 +209,10 @@ class RecordReader:
             ranges = [remaining(keys, after, unsalted, reverse=spec.reverse) for keys in ranges]
         return in_key_order(self.store, replace(spec, ranges=ranges), unsalted, None, None)
 
-    def _each(self, row: Row) -> Record | DamagedRow:
+    def _each(self, row: Row) -> Record | errors.DamagedRow:
         try:
             return self.record(row, {})
-        except DamagedRow as exc:
+        except errors.DamagedRow as exc:
             return exc
 
     def _is_readable(self, row: Row, damage: Damage) -> bool:
@@ -272,7 +259,9 @@ def divided(reader: RecordReader, request: AskedScan, n: int, *, is_whole: bool)
     """Return the *request* scan in *n* parts; raises `InvalidArgument` unless it *is_whole*, as `Records` says."""
     check_number(n)
     if not is_whole:
-        raise InvalidArgument("partitions: a scan with limit=, after= or reverse= cannot be divided: ask without them")
+        raise errors.InvalidArgument(
+            "partitions: a scan with limit=, after= or reverse= cannot be divided: ask without them"
+        )
     store, spec = reader.store, request.spec(reader)
     keys = replace(spec, wanted=replace(spec.wanted, keys_only=True))
     sample = all_keys(store, keys) or spaced(store, keys, n)
@@ -304,9 +293,9 @@ def _opened(part: Partition[Record]) -> Iterator[Results[Record]]:
         reader = RecordReader(observed(store), table, key, strict=is_strict)
         stored = stored_layout(store, table)
         if stored is None and layout is not None:
-            raise TableNotFound(f"{reader.name} is no keyed table any more: ask for partitions again")
+            raise errors.TableNotFound(f"{reader.name} is no keyed table any more: ask for partitions again")
         if stored != layout:
-            raise LayoutMismatch(f"{reader.name} was created anew, with other keys: ask for partitions again")
+            raise errors.LayoutMismatch(f"{reader.name} was created anew, with other keys: ask for partitions again")
         yield part.ask(reader, part, *part.arguments)
 
 
@@ -322,7 +311,7 @@ class _PartQuestion(Question[Record]):
         whole = scan.spec(reader)
         self._spec = replace(whole, ranges=clipped(whole.ranges, part.keys))
 
-    def damage(self, rows: list[DamagedRow]) -> Damage:
+    def damage(self, rows: list[errors.DamagedRow]) -> Damage:
         return self._reader.damage(rows)
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Record]:
@@ -350,9 +339,11 @@ _OPTIONS_OF_SCAN = frozenset({"columns", "limit", "reverse", "after"})
 def check_key(key: object) -> None:
     """Raise `InvalidArgument` unless *key* is a row key whose fields can be asked for in a scan."""
     if not isinstance(key, RowKey):
-        raise InvalidArgument(f"key={key!r} must be a CompositeKey or a HashedKey (of a WebKey take its `parts`)")
+        raise errors.InvalidArgument(
+            f"key={key!r} must be a CompositeKey or a HashedKey (of a WebKey take its `parts`)"
+        )
     if taken := _OPTIONS_OF_SCAN.intersection(key.names):
-        raise InvalidArgument(f"field {min(taken)!r} has the name of an option of KeyedTable.scan; rename it")
+        raise errors.InvalidArgument(f"field {min(taken)!r} has the name of an option of KeyedTable.scan; rename it")
 
 
 def stored_columns(columns: Sequence[str], families: Mapping[str, FamilySchema]) -> list[bytes]:
@@ -361,24 +352,24 @@ def stored_columns(columns: Sequence[str], families: Mapping[str, FamilySchema])
     Raises `InvalidArgument` for an invalid name, `UnknownColumn` for a family that the table does not have.
     """
     if isinstance(columns, str):
-        raise InvalidArgument(f"columns={columns!r} must be a list of names, as in [{columns!r}]")
+        raise errors.InvalidArgument(f"columns={columns!r} must be a list of names, as in [{columns!r}]")
     return [_stored(column, families)[0] for column in columns]
 
 
 def families_of(families: Sequence[str | FamilySchema]) -> tuple[FamilySchema, ...]:
     """Return the families of a new table, given as schemas or names; raises `InvalidArgument` if not in a list."""
     if isinstance(families, str | FamilySchema):
-        raise InvalidArgument(f"families={families!r} must be a list, as in ['d']")
+        raise errors.InvalidArgument(f"families={families!r} must be a list, as in ['d']")
     return tuple(FamilySchema(family) if isinstance(family, str) else family for family in families)
 
 
 def checked_row(row: object) -> tuple[Mapping[str, Any], Mapping[str, bytes]]:
     """Return the values of a row's key and its cells; raises `InvalidArgument` for anything but such a pair."""
     if not isinstance(row, tuple | list) or len(row) != 2:
-        raise InvalidArgument(f"rows: {shown(row)} must be a pair of values and cells")
+        raise errors.InvalidArgument(f"rows: {shown(row)} must be a pair of values and cells")
     values, cells = row
     if not isinstance(values, Mapping):
-        raise InvalidArgument(f"values={values!r} must be the values of the key's fields, by name")
+        raise errors.InvalidArgument(f"values={values!r} must be the values of the key's fields, by name")
     return values, cells
 
 
@@ -392,19 +383,21 @@ def new_cells(
     that the family no longer keeps.
     """
     if not isinstance(cells, Mapping) or not cells:
-        raise InvalidArgument(f"cells={cells!r} must be one or more values by column, as in {{'d:value': b'1'}}")
+        raise errors.InvalidArgument(f"cells={cells!r} must be one or more values by column, as in {{'d:value': b'1'}}")
     made = []
     for name, value in cells.items():
         column, family = _stored(name, families)
         if column.endswith(b":") and column.count(b":") == 1:
-            raise InvalidArgument(f"column={name!r} must have a qualifier after its family, as in '{name}value'")
+            raise errors.InvalidArgument(f"column={name!r} must have a qualifier after its family, as in '{name}value'")
         if not isinstance(value, bytes):
-            raise InvalidArgument(f"cells[{name!r}] is {type(value).__name__}; it must be bytes")
+            raise errors.InvalidArgument(f"cells[{name!r}] is {type(value).__name__}; it must be bytes")
         size = len(row) + len(column) + len(value) + _CELL_OVERHEAD
         if size > max_cell:
-            raise CellTooLarge(f"cells[{name!r}] makes a cell of {size:,} bytes; at most {max_cell:,} are stored")
+            raise errors.CellTooLarge(
+                f"cells[{name!r}] makes a cell of {size:,} bytes; at most {max_cell:,} are stored"
+            )
         if family.ttl is not None and timestamp < now_in_milliseconds() - family.ttl * 1000:
-            raise ExpiredCapture(
+            raise errors.ExpiredCapture(
                 f"timestamp={moment_of(timestamp)}: family {family.name!r} keeps its cells for {family.ttl:,} seconds"
             )
         made.append(NewCell(column, timestamp, value))
@@ -414,30 +407,32 @@ def new_cells(
 def _stored(column: str, families: Mapping[str, FamilySchema]) -> tuple[bytes, FamilySchema]:
     name, colon, _ = column.partition(":") if isinstance(column, str) else ("", "", "")
     if not name or not colon:
-        raise InvalidArgument(f"column={column!r} must be named 'family:qualifier'")
+        raise errors.InvalidArgument(f"column={column!r} must be named 'family:qualifier'")
     family = families.get(name)
     if family is None:
-        raise UnknownColumn(f"column={column!r}: there is no family {name!r}; the table has {', '.join(families)}")
+        raise errors.UnknownColumn(
+            f"column={column!r}: there is no family {name!r}; the table has {', '.join(families)}"
+        )
     try:
         return column.encode(errors="surrogateescape"), family
     except UnicodeEncodeError as exc:
-        raise InvalidArgument(f"column={column!r} has half of a surrogate pair") from exc
+        raise errors.InvalidArgument(f"column={column!r} has half of a surrogate pair") from exc
 
 
-def written(store: Store, table: str, puts: Sequence[Put], at: int | None) -> list[WebTableError | None]:
+def written(store: Store, table: str, puts: Sequence[Put], at: int | None) -> list[errors.WebTableError | None]:
     """Store *puts*, and return the outcome of each; if all have the timestamp *at*, `HiddenByDelete` for hidden ones.
 
     A store accepts what an earlier delete hides, and the newest cells of a column are older then than *at*. The time of
     the clock is later than that of deletes.
     """
-    outcomes: list[WebTableError | None] = [*store.write(table, puts)]
+    outcomes: list[errors.WebTableError | None] = [*store.write(table, puts)]
     if at is None:
         return outcomes
     columns = sorted({cell.column for put in puts for cell in put.cells})
     rows = store.read(table, [put.row for put in puts], Wanted(columns, time_range=TimeRange(at)))
     for place, (put, row) in enumerate(zip(puts, rows, strict=True)):
         if outcomes[place] is None and (row is None or any(cell.column not in row.cells for cell in put.cells)):
-            outcomes[place] = HiddenByDelete(f"a delete hides cells of {moment_of(at)}; give a later timestamp")
+            outcomes[place] = errors.HiddenByDelete(f"a delete hides cells of {moment_of(at)}; give a later timestamp")
     return outcomes
 
 
@@ -482,10 +477,12 @@ class Clock:
 def timestamp_of(moment: datetime) -> int:
     """Return *moment* as epoch milliseconds; raises `InvalidArgument` without a timezone, and before 1970."""
     if not isinstance(moment, datetime) or moment.tzinfo is None:
-        raise InvalidArgument(f"timestamp={moment!r} must be a datetime with a timezone, as in datetime.now(UTC)")
+        raise errors.InvalidArgument(
+            f"timestamp={moment!r} must be a datetime with a timezone, as in datetime.now(UTC)"
+        )
     timestamp = milliseconds(moment)
     if timestamp < 0:
-        raise InvalidArgument(f"timestamp={moment} must be from 1970 on")
+        raise errors.InvalidArgument(f"timestamp={moment} must be from 1970 on")
     return timestamp
 
 
@@ -549,7 +546,7 @@ class KeyedTable:
                 create_with_layout(store, wanted, layout.to_json(), apply=False, fix=_REMEDY)
                 stored = stored_layout(store, table)
             if stored is None:
-                raise TableNotFound(f"{opened.name}: there is no such table; open(…, create=True) creates it")
+                raise errors.TableNotFound(f"{opened.name}: there is no such table; open(…, create=True) creates it")
             layout.check(opened.name, stored)
             if create and was_there:
                 bring(store, wanted, apply=False, fix=_REMEDY)
@@ -673,12 +670,12 @@ class KeyedTable:
         *after* cannot be the key of a row, and `FieldError`, `UnknownField`, `UnknownColumn`, `InvalidArgument`.
         """
         if limit is not None and (type(limit) is not int or limit < 0):
-            raise InvalidArgument(f"limit={limit!r} must be a number of rows from 0, or None for all")
+            raise errors.InvalidArgument(f"limit={limit!r} must be a number of rows from 0, or None for all")
         if after is not None:
             self._reader.check_place(after)
         request = AskedScan(fields, None if columns is None else stored_columns(columns, self._families))
         self._check_size(fields, is_permitted=everything is not None or limit is not None)
-        damaged: list[DamagedRow] = []
+        damaged: list[errors.DamagedRow] = []
         spec = replace(request.spec(self._reader), limit=None if self.key.are_wide(fields) else limit, reverse=reverse)
         records = self._reader.scan(spec, after, self._reader.damage(damaged)) if limit != 0 else iter(())
         is_whole = limit is None and after is None and not reverse
@@ -720,8 +717,8 @@ class KeyedTable:
     def _write(self, batch: Sequence[tuple[Mapping[str, Any], Put]], at: int | None) -> None:
         if not batch:
             return
-        errors = written(self.store, self.table, [put for _, put in batch], at)
-        outcomes = [RecordOutcome(values, error) for (values, _), error in zip(batch, errors, strict=True)]
+        results = written(self.store, self.table, [put for _, put in batch], at)
+        outcomes = [RecordOutcome(values, error) for (values, _), error in zip(batch, results, strict=True)]
         if failures := [outcome for outcome in outcomes if outcome.error is not None]:
             raise not_stored(self.name, failures)
 
@@ -736,7 +733,7 @@ class KeyedTable:
     def _check_size(self, fields: Mapping[str, Any], *, is_permitted: bool) -> None:
         if not is_permitted and all(map(is_open, fields.values())) and not is_small(self.store):
             request = f"{named(fields)} asks" if fields else "a scan without fields asks"
-            raise FullScanNeeded(
+            raise errors.FullScanNeeded(
                 f"{self.name}: {request} for the whole table: restrict one of {', '.join(self.key.names)}, "
                 "or give ALL for every row"
             )

@@ -7,7 +7,7 @@ bytes; each sample has the label `table`.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,8 +16,6 @@ from webtable._importable import needed
 from webtable.store.metrics import BOUNDS_MS, OperationMetrics, ServerMetrics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from prometheus_client.core import HistogramMetricFamily, Metric
 
     from webtable.store.observed import ObservedStore

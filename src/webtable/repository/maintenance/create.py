@@ -6,7 +6,7 @@ one for the entries of each index, and the queue. It exists once its layout is s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -14,17 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypedDict
 
 import msgspec
 
+from webtable import errors
 from webtable._clock import clock
 from webtable._messages import Command, Message
-from webtable.errors import (
-    CapabilityError,
-    InvalidArgument,
-    LayoutMismatch,
-    NotAlterable,
-    SchemaDrift,
-    StoreRefused,
-    TableNotFound,
-)
 from webtable.repository.indexes.index import WEB_INDEXES
 from webtable.repository.indexes.states import Indexes, defined
 from webtable.repository.page_storage.layouts import cells_of
@@ -57,15 +49,13 @@ from webtable.schema import (
     plan,
     queue_table,
 )
-from webtable.store import NewCell, Put, Store, Wanted, adapter_of
+from webtable.store import NewCell, Put, Store, TableDescription, Wanted, adapter_of
 from webtable.store.deadline import Backoff, Deadline, attempts
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from webtable.schema.plan import FamilyChange
-    from webtable.store import TableDescription
 
 
 # --- The creation of tables by their schemas, and the layout that is stored with one, which makes it a web table ------
@@ -85,7 +75,7 @@ def create_tables(store: Store, schemas: Sequence[TableSchema], fix: str) -> Non
     def create(schema: TableSchema) -> None:
         try:
             bring(store, schema, apply=True, fix=fix)
-        except CapabilityError:
+        except errors.CapabilityError:
             families = tuple(replace(family, block_encoding="NONE") for family in schema.families)
             bring(store, replace(schema, families=families, split_keys=()), apply=True, fix=fix)
 
@@ -111,11 +101,11 @@ def bring(store: Store, wanted: TableSchema, *, apply: bool, fix: str) -> Plan:
     """
     steps = plan_of(store, wanted)
     if steps.changes and not apply:
-        raise SchemaDrift(f"{store.name}: {steps}\n" + fix + f":\n{steps.shell()}")
+        raise errors.SchemaDrift(f"{store.name}: {steps}\n" + fix + f":\n{steps.shell()}")
     if steps.create:
         try:
             store.create_table(wanted)
-        except StoreRefused:
+        except errors.StoreRefused:
             # Another process may have created it meanwhile.
             if not plan_of(store, wanted).is_empty:
                 raise
@@ -132,13 +122,13 @@ def plan_of(store: Store, wanted: TableSchema) -> Plan:
 
 def described(store: Store, table: str) -> TableDescription | None:
     """Return the description of the table, or None if it does not exist."""
-    refused: list[StoreRefused] = []
+    refused: list[errors.StoreRefused] = []
     for _ in attempts(Deadline(_CREATION_SECONDS)):
         try:
             return store.describe(table)
-        except TableNotFound:
+        except errors.TableNotFound:
             return None
-        except StoreRefused as error:
+        except errors.StoreRefused as error:
             # HBase does not describe a table whose regions are missing, because another process is creating it.
             refused.append(error)
     raise refused[-1]
@@ -190,7 +180,7 @@ def stored_layout(store: Store, table: str) -> bytes | None:
     """Return the layout that was stored with *table*, or None."""
     try:
         (row,) = store.read(meta_table(table).name, [LAYOUT_ROW], Wanted([LAYOUT_COLUMN]))
-    except TableNotFound:
+    except errors.TableNotFound:
         return None
     return row and row.value(LAYOUT_COLUMN)
 
@@ -232,7 +222,7 @@ class NewWebTable(NamedTuple):
         indexes = defined(options.get("indexes", tuple(WEB_INDEXES)))
         values.pop("indexes", None)
         if not isinstance(salt, Salt):
-            raise InvalidArgument(f"salt={salt!r} must be a Salt, as in Salt.host()")
+            raise errors.InvalidArgument(f"salt={salt!r} must be a Salt, as in Salt.host()")
         layout = Layout.of(salt, **values)
         layout.table_schema("any")
         return cls(layout, split_points(regions, layout.digits), indexes)
@@ -263,7 +253,7 @@ class StoredWebTable(msgspec.Struct, frozen=True):
         """Return what is stored of *table*, with one call, or None if it has no layout."""
         try:
             rows = store.read(meta_table(table).name, [LAYOUT_ROW, STATES_ROW], Wanted([STATES_FAMILY]))
-        except TableNotFound:
+        except errors.TableNotFound:
             return None
         layout, states = map(cells_of, rows)
         if LAYOUT_COLUMN not in layout:
@@ -300,7 +290,7 @@ class StoredWebTable(msgspec.Struct, frozen=True):
                 ", ".join(sorted(state.of or name for name, state in those.items())) or "none"
                 for those in (states, wanted)
             )
-            raise LayoutMismatch(
+            raise errors.LayoutMismatch(
                 f"{self.name} has other indexes: the table has {has}, the options have {requested}; change them with ",
                 Command("index add"),
                 " and ",
@@ -382,7 +372,7 @@ def create_web_table(store: Store, table: str, wanted: NewWebTable, *, apply: bo
     steps = create_with_layout(store, schema, layout, make_others, prepare, apply=apply, fix=_REMEDY)
     stored = StoredWebTable.read(store, table)
     if stored is None:
-        raise TableNotFound(f"{store.name}/{table} was dropped while it was created: create it again")
+        raise errors.TableNotFound(f"{store.name}/{table} was dropped while it was created: create it again")
     check_layout(stored.name, stored.layout, wanted.layout)
     stored.check_indexes(wanted.indexes)
     return steps, stored
@@ -438,9 +428,9 @@ def options_of(arguments: Mapping[str, Any]) -> dict[str, OptionValue]:
             options.update(_flat(value))
         elif reason := _FIXED.get(name):
             fix = "" if name in ("indexes", "regions") else f": {_COPY}"
-            raise NotAlterable(f"{name} cannot be altered, since " + reason + fix)
+            raise errors.NotAlterable(f"{name} cannot be altered, since " + reason + fix)
         else:
-            raise InvalidArgument(f"{name}={value!r}: only ttl, versions and families can be altered")
+            raise errors.InvalidArgument(f"{name}={value!r}: only ttl, versions and families can be altered")
     return options
 
 
@@ -450,7 +440,7 @@ def _flat(families: Any) -> Iterator[tuple[str, Any]]:
             [(f"{name}.{option}", value) for name, values in families.items() for option, value in values.items()]
         )
     except AttributeError:
-        raise InvalidArgument(
+        raise errors.InvalidArgument(
             f"families={families!r} must map {', '.join(FAMILIES)} to options, as in {{'content': {{'bloom': 'ROW'}}}}"
         ) from None
 
@@ -485,7 +475,7 @@ class Alteration:
     def _stored(self) -> Layout:
         (row,) = self._store.read(self._meta, [LAYOUT_ROW], Wanted([STATES_FAMILY]))
         if row is None:
-            raise TableNotFound(f"{self._name} no longer has a layout: it was dropped")
+            raise errors.TableNotFound(f"{self._name} no longer has a layout: it was dropped")
         return Layout.from_cells(self._name, cells_of(row))
 
     @property
@@ -499,14 +489,14 @@ class Alteration:
     def _check(self, steps: LayoutPlan) -> None:
         """Raise `CapabilityError` if the store cannot change families, or cannot show the changed options."""
         if steps.tables and not self._store.capabilities.changes_families:
-            raise CapabilityError(
+            raise errors.CapabilityError(
                 f"{self._name}: a gateway cannot change a family. Use HBase's own protocol (hbase+native://); or "
                 f"alter again, which stores the layout, after these lines in the HBase shell:\n{steps.shell()}"
             )
         unread = self._store.describe(self._table).unread
         hidden = [name for name in steps.options if name.partition(".")[2] in unread]
         if hidden:
-            raise CapabilityError(
+            raise errors.CapabilityError(
                 f"{self._name}: a gateway does not show {', '.join(hidden)}, so a change could not be checked: use "
                 "HBase's own protocol (hbase+native://)"
             )
@@ -538,13 +528,13 @@ class Alteration:
             try:
                 if not self._changed(plans()) or once:
                     return
-            except StoreRefused:
+            except errors.StoreRefused:
                 # An option that another process changes meanwhile is not read back as it was set.
                 if tried == ROUNDS:
                     raise
                 # With backoff: on a busy cluster a change takes seconds, and concurrent ones would collide again.
                 clock.sleep(_BACKOFF.pause(tried))
-        raise StoreRefused(f"{self._name}: others keep changing its families; alter it again")
+        raise errors.StoreRefused(f"{self._name}: others keep changing its families; alter it again")
 
     def _changed(self, plans: Iterator[Plan]) -> bool:
         """Change families according to *plans*, and return whether there were any."""

@@ -7,7 +7,7 @@ that cell, and a capture that would be hidden is refused (see `capture_checks.hi
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,23 +31,19 @@ from webtable.repository.page_storage.cells import later_removed, removed, toget
 from webtable.repository.page_storage.state import Deleted
 from webtable.repository.questions.pages import Condition
 from webtable.repository.reading.scan import ScanSpec, in_storage_order
-from webtable.repository.reading.scope import PLAIN_KEY
+from webtable.repository.reading.scope import PLAIN_KEY, Scope
 from webtable.repository.upkeep.queue import RecountQueue
 from webtable.repository.upkeep.revisits import OpenRevisits, page_in
 from webtable.repository.upkeep.updates import PageRemoval, Updater
 from webtable.rowkey import KeyRange
 from webtable.schema import index_table_name, meta_table, queue_table
-from webtable.store import Delete, Put, Row
+from webtable.store import Delete, NewCell, Put, Row
 from webtable.store.deadline import Deadline, until
 from webtable.store.rows import TimeRange, Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from webtable.repository.context import TableContext
     from webtable.repository.reading.read_ahead import Damage
-    from webtable.repository.reading.scope import Scope
-    from webtable.store import NewCell
 
 
 PAGES_AT_ONCE = 200

@@ -11,21 +11,11 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from webtable import errors
 from webtable._clock import clock, moment_of
 from webtable._messages import Command, Message, message_of
 from webtable.display import Shown, ShowsItself
 from webtable.display.text import plural, size_text
-from webtable.errors import (
-    DamagedRow,
-    InvalidArgument,
-    LayoutMismatch,
-    NewerFormat,
-    NotAStore,
-    OlderFormat,
-    StoreUnavailable,
-    TableNotFound,
-    WebTableError,
-)
 from webtable.page.page import Page
 from webtable.repository.arguments import Progress
 from webtable.repository.context import TableContext
@@ -41,7 +31,7 @@ from webtable.repository.upkeep.queue import RecountQueue
 from webtable.repository.upkeep.revisits import MOST_COUNTED, OpenRevisits, number_text
 from webtable.rowkey import KeyRange, key_text
 from webtable.schema import check_suffix_list
-from webtable.store import Store, adapter_of, open_store
+from webtable.store import Region, Row, Store, adapter_of, open_store
 from webtable.store.deadline import Deadline, until
 from webtable.store.health import MORE_TIME, Check, failed, warned, well
 from webtable.store.rows import Wanted
@@ -50,8 +40,6 @@ from webtable.store.url import StoreURL
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from webtable.store import Region, Row
 
 
 # --- Checks of the tables of a web table: whether all exist and match the layout; and of its indexes and counts -------
@@ -146,7 +134,7 @@ def indexes(checked: CheckedTable) -> Iterator[Check]:
             try:
                 _ = index.index
                 continue
-            except LayoutMismatch as exc:
+            except errors.LayoutMismatch as exc:
                 yield warned(
                     "indexes", message_of(exc), Message("name it to every writer, or ", Command(f"index drop {name}"))
                 )
@@ -213,7 +201,7 @@ def sample(checked: CheckedTable) -> Iterator[Check]:
     """Yield how many pages of a sample cannot be read, and whether some are dated in the future."""
     keys = _keys(checked, SAMPLE)
     results = list(checked.context.pages.read_each(keys, ("fetched_at",)))
-    damaged = [result for result in results if isinstance(result, DamagedRow)]
+    damaged = [result for result in results if isinstance(result, errors.DamagedRow)]
     if damaged:
         text = f"{len(damaged):,} of {len(results):,} pages of a sample cannot be read"
         yield failed("rows", f"{text}: {damaged[0]}", _MENDED)
@@ -309,7 +297,7 @@ def _pages(checked: CheckedTable, regions: Sequence[Region]) -> dict[str, Group]
         if number == MOST_PAGES:
             return None
         page = context.counted.each(row)
-        if page is not None and not isinstance(page, DamagedRow):
+        if page is not None and not isinstance(page, errors.DamagedRow):
             counts.add(row.key, page)
     return {_name(region): Group(0, 0) for region in regions} | by.groups()
 
@@ -441,7 +429,7 @@ def checks(
     *timeout* that is not over 0.
     """
     if not timeout > 0:
-        raise InvalidArgument(f"timeout={timeout} must be over 0 seconds")
+        raise errors.InvalidArgument(f"timeout={timeout} must be over 0 seconds")
     time = Deadline(timeout)
     reached = _made("store", time, lambda: adapter_of(url).connection_checks(StoreURL.parse(url)))
     yield from reached
@@ -450,9 +438,9 @@ def checks(
     try:
         with until(time):
             store, table = open_store(url)
-    except InvalidArgument:
+    except errors.InvalidArgument:
         raise
-    except WebTableError as exc:
+    except errors.WebTableError as exc:
         yield failed("store", message_of(exc), _opening_remedy(exc))
         return
     with closing(store):
@@ -466,11 +454,11 @@ def _of_table(store: Store, table: str, time: Deadline, deepness: Deepness) -> I
     try:
         with until(time):
             stored = StoredWebTable.read(store, table)
-    except LayoutMismatch as exc:
+    except errors.LayoutMismatch as exc:
         mismatch = message_of(exc)
         yield from _made("layout", time, lambda: _of_rows(store, table, mismatch))
         return
-    except WebTableError as exc:
+    except errors.WebTableError as exc:
         yield failed("layout", message_of(exc), "see the other checks of the store")
         return
     if stored is None:
@@ -515,9 +503,9 @@ def _made(name: str, time: Deadline, look: Callable[[], Iterable[Check]]) -> lis
     try:
         with until(time):
             checks_.extend(look())
-    except InvalidArgument:
+    except errors.InvalidArgument:
         raise
-    except TableNotFound as exc:
+    except errors.TableNotFound as exc:
         checks_.append(
             failed(
                 name,
@@ -525,24 +513,24 @@ def _made(name: str, time: Deadline, look: Callable[[], Iterable[Check]]) -> lis
                 Message("restore the table from a backup, or create it again, empty, with ", Command("create")),
             )
         )
-    except WebTableError as exc:
-        is_over = isinstance(exc, StoreUnavailable) and not time.left()
+    except errors.WebTableError as exc:
+        is_over = isinstance(exc, errors.StoreUnavailable) and not time.left()
         fix = MORE_TIME if is_over else "try again; webtable --debug shows the traceback"
         checks_.append((warned if is_over else failed)(name, message_of(exc), fix))
     return checks_
 
 
-def _opening_remedy(error: WebTableError) -> str:
+def _opening_remedy(error: errors.WebTableError) -> str:
     match error:
-        case TableNotFound():
+        case errors.TableNotFound():
             return Message("correct the path, or create the table with ", Command("create"))
-        case NewerFormat():
+        case errors.NewerFormat():
             return "use the version of webtable that created the file, or a later one"
-        case OlderFormat():
+        case errors.OlderFormat():
             return "export it with the version of webtable that created it, and import the export"
-        case NotAStore():
+        case errors.NotAStore():
             return "correct the path or the port; nothing was changed there"
-        case StoreUnavailable():
+        case errors.StoreUnavailable():
             return "check which other processes use it, and try again"
         case _:
             return "see the message, and check the permissions of the file and its directory"

@@ -13,7 +13,7 @@ import zstandard
 from webtable._checksums import RIGHT, has_checksum, is_intact, place, with_checksum
 from webtable._clock import milliseconds
 from webtable.errors import CapabilityError
-from webtable.store import Delete, Put, TimeRange
+from webtable.store import Cell, Delete, Put, Row, Store, TimeRange
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from webtable.rowkey import KeyRange
-    from webtable.store import Cell, Row, Store
 
 
 # --- JSON objects, with a checksum in the object itself ---------------------------------------------------------------

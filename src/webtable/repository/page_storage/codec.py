@@ -39,12 +39,10 @@ from webtable.repository.page_storage.state import (
     Version,
 )
 from webtable.schema import Layout, web_columns
-from webtable.store import NewCell, Row
+from webtable.store import Cell, NewCell, Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
-
-    from webtable.store import Cell
 
 
 Packed = tuple[bytes | None, bytes | None]

@@ -13,8 +13,8 @@ from webtable._clock import CachedFor, clock, milliseconds, moment_of
 from webtable.errors import LayoutMismatch, TableNotFound
 from webtable.page.parts import LinkCounts
 from webtable.repository.page_storage.cells import JSONValue, checked_json
-from webtable.schema import LAYOUT_ROW, STATES_FAMILY, Layout, meta_table, option_column
-from webtable.store import NewCell, Put, Wanted
+from webtable.schema import LAYOUT_ROW, STATES_FAMILY, FamilySchema, Layout, meta_table, option_column
+from webtable.store import NewCell, Put, Row, Store, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from webtable.page.page import Page
     from webtable.repository.page_storage.codec import PageCodec
     from webtable.repository.page_storage.state import Capture, Stored
-    from webtable.schema import FamilySchema
-    from webtable.store import Row, Store
 
 FRESH_SECONDS = 2.0
 """How old the layout and the states of indexes may be that readers use."""

@@ -11,9 +11,9 @@ from webtable._clock import milliseconds
 from webtable.errors import DamagedRow
 from webtable.page.page import Page
 from webtable.repository.page_storage.cells import together
-from webtable.repository.page_storage.codec import check_body
-from webtable.repository.page_storage.state import NEWEST, NOTHING, Stored, Version
-from webtable.store import Row, Store, TimeRange
+from webtable.repository.page_storage.codec import PageCodec, check_body
+from webtable.repository.page_storage.state import NEWEST, NOTHING, KeyedPage, Stored, Version
+from webtable.store import Cell, Row, Store, TimeRange
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from webtable.page.parts import Link
-    from webtable.repository.page_storage.codec import PageCodec
     from webtable.repository.page_storage.layouts import Limits, Refreshed
-    from webtable.store import Cell
 
 
 class PageReader:
@@ -114,7 +112,7 @@ class PageReader:
         (stored,) = self._store.read(self._table, [row], Wanted([self._codec.columns.capture], time_range=times))
         return [] if stored is None else self._codec.versions(stored)
 
-    def links_of(self, pages: Sequence[tuple[bytes, Page]]) -> list[Sequence[Link]]:
+    def links_of(self, pages: Sequence[KeyedPage]) -> list[Sequence[Link]]:
         """Return the stored links of each of *pages*, given with their rows; an empty list if they cannot be read."""
         return [links for links, _ in self.links_and_older(pages)]
 
@@ -136,7 +134,7 @@ class PageReader:
             for stored, (_, since) in zip(stored_rows, rows, strict=True)
         ]
 
-    def links_and_older(self, pages: Sequence[tuple[bytes, Page]]) -> list[tuple[Sequence[Link], Sequence[Link]]]:
+    def links_and_older(self, pages: Sequence[KeyedPage]) -> list[tuple[Sequence[Link], Sequence[Link]]]:
         """Return the stored links of each of *pages*, given with their rows, and those of the content before it.
 
         Links that cannot be read are empty lists.
@@ -263,7 +261,7 @@ class PageReader:
         stored = row.cells.get(self._codec.columns.urls)
         return None, self.links(row, stored[0]) if stored else ()
 
-    def contents_of(self, pages: Sequence[tuple[bytes, Page]]) -> list[Page | DamagedRow]:
+    def contents_of(self, pages: Sequence[KeyedPage]) -> list[Page | DamagedRow]:
         """Return each of *pages*, given with their rows, with the body and the links from its `content_at`.
 
         Bodies are compared with their digests; a page whose content cannot be read or differs is a `DamagedRow`.

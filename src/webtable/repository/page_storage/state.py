@@ -46,6 +46,8 @@ class Capture(msgspec.Struct, frozen=True, omit_defaults=True, rename=STORED_NAM
     """Whether links stored with its date are its own: another capture of the same millisecond may have left some."""
 
 
+KeyedPage = tuple[bytes, Page]
+"""A page with its row key."""
 CAPTURED = tuple(name for name in Capture.__struct_fields__ if name in Page.__struct_fields__)
 """The fields of a page that a capture keeps: its own first ones."""
 KEPT = (

@@ -5,24 +5,20 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from heapq import nlargest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webtable.display.text import class_name, plural, size_class
-from webtable.rowkey import key_text
+from webtable.rowkey import WebKey, key_text
 from webtable.rowkey.fields.domain import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from datetime import datetime
-
     from webtable.page.page import Page
     from webtable.repository.arguments import Grouping
-    from webtable.rowkey import WebKey
 
 AGES: Final = ("under 1 day", "1 to 7 days", "7 to 30 days", "30 to 90 days", "90 days and older")
 """The groups of pages by the age of their last capture, the youngest first."""

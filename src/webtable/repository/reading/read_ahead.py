@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -12,8 +12,6 @@ from webtable.errors import DamagedRow
 from webtable.page.page import LINK_BYTES, Page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
-
     from webtable.store import Row
     from webtable.store.metrics import Counts
 

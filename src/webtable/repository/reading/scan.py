@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from webtable.repository.page_storage.cells import BODY_BYTES, BODY_ROWS, together
 from webtable.rowkey import KeyRange
 from webtable.store import EVERYTHING, Row, Store, Wanted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FIRST_UNWEIGHED = 8
 """How many rows are read first if their size is unknown."""

@@ -7,28 +7,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, Unpack
 
 from webtable.repository import full_text, links, maintenance
-from webtable.repository.answers.results import Window
-from webtable.repository.arguments import SETTLE_SECONDS
-from webtable.repository.maintenance.create import Alteration, options_of
+from webtable.repository.answers.results import Pages, Results, Window
+from webtable.repository.arguments import SETTLE_SECONDS, Moment, Progress
+from webtable.repository.maintenance.create import Alteration, AlterOptions, options_of
 from webtable.repository.partitions.questions import repeatable
-from webtable.repository.reading.scope import Scope
+from webtable.repository.reading.scope import Scope, Site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from os import PathLike
 
     from webtable.page.parts import Link
-    from webtable.repository.answers.results import Pages, Results
-    from webtable.repository.arguments import Moment, Progress
     from webtable.repository.context import TableContext
     from webtable.repository.copying import Copied, CopyCheck
     from webtable.repository.full_text.upkeep import TextIndexState, TextRefresh
     from webtable.repository.indexes.pages import PageOptions
     from webtable.repository.links.inlinks import Inlink
     from webtable.repository.links.links import BrokenLink, Freshness
-    from webtable.repository.maintenance.create import AlterOptions
     from webtable.repository.maintenance.verify import Verification
-    from webtable.repository.reading.scope import Site
     from webtable.repository.upkeep.recounts import Recount
     from webtable.repository.upkeep.repair import Drift, Maintenance
     from webtable.schema import IndexState, LayoutPlan

@@ -15,7 +15,7 @@ from webtable.errors import InvalidCapture, WriteFailed, failed_together
 from webtable.page.headers import DEFAULT_TYPES
 from webtable.page.methods import DEFAULT_METHODS
 from webtable.repository import duplicates, full_text, hosts, indexes, links, questions
-from webtable.repository.answers.results import Window
+from webtable.repository.answers.results import Pages, Results, Window
 from webtable.repository.arguments import (
     GAP,
     GROUPINGS,
@@ -23,13 +23,16 @@ from webtable.repository.arguments import (
     LIKE,
     MAX_TITLE,
     MOST_FINDINGS,
+    Grouping,
+    Moment,
+    Progress,
     given_moment,
     moments,
 )
 from webtable.repository.context import TableContext
-from webtable.repository.metrics import metrics_of
+from webtable.repository.metrics import Metrics, metrics_of
 from webtable.repository.partitions.questions import repeatable
-from webtable.repository.reading.scope import Scope
+from webtable.repository.reading.scope import Scope, Site
 from webtable.repository.table.groups import TableIndexes, TableLinks, TableMaintenance, TableSearchIndex
 from webtable.store.deadline import Deadline, until
 from webtable.store.observed import observed
@@ -42,8 +45,6 @@ if TYPE_CHECKING:
 
     from webtable.ingest.report import IngestReport
     from webtable.page.page import Page
-    from webtable.repository.answers.results import Pages, Results
-    from webtable.repository.arguments import Grouping, Moment, Progress
     from webtable.repository.duplicates.exact import DuplicateGroup, Sameness
     from webtable.repository.duplicates.near import NearDuplicate, NearDuplicateGroup
     from webtable.repository.full_text.matching import Hit, SearchIn
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from webtable.repository.indexes.questions import SizeClass
     from webtable.repository.links.links import Edge
     from webtable.repository.maintenance.delete import DeletedPage, Deletions
-    from webtable.repository.metrics import Metrics
     from webtable.repository.questions.captures import Crawl, Unresolved
     from webtable.repository.questions.changes import Change, ChangeKind
     from webtable.repository.questions.difference import Difference
@@ -60,7 +60,6 @@ if TYPE_CHECKING:
     from webtable.repository.questions.redirect_chains import RedirectChain
     from webtable.repository.questions.stats import Stats
     from webtable.repository.questions.titles import TitleProblem
-    from webtable.repository.reading.scope import Site
     from webtable.repository.reports import Audit
     from webtable.repository.writing.outcomes import OutcomeCallback, RetryCallback
     from webtable.repository.writing.writer import Writer

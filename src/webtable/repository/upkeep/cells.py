@@ -9,7 +9,7 @@ even those that exist already. A writer that is killed leaves outdated entries; 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,19 +18,16 @@ from msgspec.structs import replace
 
 from webtable._clock import milliseconds, now_in_milliseconds
 from webtable._threads import Threads
-from webtable.errors import WebTableError
+from webtable.errors import DamagedRow, WebTableError
 from webtable.page.page import Page
 from webtable.page.parts import Link
 from webtable.repository.page_storage.cells import RemovedCells, removals, together
 from webtable.repository.page_storage.codec import as_stored, bare
-from webtable.repository.page_storage.state import hints_at
+from webtable.repository.page_storage.state import KeyedPage, hints_at
 from webtable.schema import INDEX_COLUMN
 from webtable.store import Delete, NewCell, Put, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from webtable.errors import DamagedRow
     from webtable.repository.context import TableContext
     from webtable.repository.indexes.states import Indexes, Maintained
     from webtable.rowkey import WebKey
@@ -240,7 +237,7 @@ def with_signature(page: Page, body: bytes | None) -> Page:
     return page if body is None else replace(page, _similarity=signature_of(replace(page, body=body)))
 
 
-def read_and_signed(context: TableContext, pages: Sequence[tuple[bytes, Page]]) -> list[Page | DamagedRow]:
+def read_and_signed(context: TableContext, pages: Sequence[KeyedPage]) -> list[Page | DamagedRow]:
     """Return *pages*, given with their rows, with the signatures that they lack; stored bodies are read for these.
 
     A page whose body cannot be read is returned as the error.
@@ -260,7 +257,7 @@ def read_and_signed(context: TableContext, pages: Sequence[tuple[bytes, Page]]) 
     return results
 
 
-def signed(context: TableContext, pages: Sequence[tuple[bytes, Page]]) -> list[Page]:
+def signed(context: TableContext, pages: Sequence[KeyedPage]) -> list[Page]:
     """Return what `read_and_signed` does; a page whose body cannot be read stays without a signature."""
     results = read_and_signed(context, pages)
     return [result if isinstance(result, Page) else page for result, (_, page) in zip(results, pages, strict=True)]

@@ -8,8 +8,8 @@ rows that are entered meanwhile are lost with it.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -19,13 +19,8 @@ from webtable.display.text import plural
 from webtable.repository.page_storage.cells import pack, unpack, written
 from webtable.rowkey import KeyRange
 from webtable.schema import QUEUE_FAMILY, queue_table
-from webtable.store import Delete, Mutation, NewCell, Put, Store
+from webtable.store import Delete, Mutation, NewCell, Put, Row, Store
 from webtable.store.rows import Wanted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from webtable.store import Row
 
 DEAD_AFTER_SECONDS = 600
 """The age at which a batch is counted although its writer has not marked it as done."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from webtable.repository.hosts.counts import MOST_BYTES, HostChanges, HostCounter
 from webtable.repository.links.inlink_cells import LinkCounter
-from webtable.repository.upkeep.queue import CountedBatch, RecountQueue
+from webtable.repository.upkeep.queue import CountedBatch, QueuedBatch, RecountQueue
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterator, Sequence
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from webtable.repository.context import TableContext
     from webtable.repository.indexes.states import Maintained
     from webtable.repository.reading.read_ahead import Damage
-    from webtable.repository.upkeep.queue import QueuedBatch
 
 ROWS_A_ROUND = 50_000
 """How many rows of the queue are in memory at once."""

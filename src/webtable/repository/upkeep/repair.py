@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -29,7 +29,7 @@ from webtable._clock import clock, milliseconds, now_in_milliseconds
 from webtable.errors import DamagedRow, InvalidArgument, KeyFormatError, TableNotFound, UnknownIndex
 from webtable.page.page import Page
 from webtable.progress import counting
-from webtable.repository.arguments import Moment, given_moment
+from webtable.repository.arguments import Moment, Progress, given_moment
 from webtable.repository.context import TableContext
 from webtable.repository.indexes.index import place_of
 from webtable.repository.indexes.states import Maintained, defined
@@ -40,7 +40,7 @@ from webtable.repository.page_storage.cells import ROWS_AT_ONCE, removed, togeth
 from webtable.repository.page_storage.codec import bare
 from webtable.repository.page_storage.decisions import mended
 from webtable.repository.page_storage.layouts import FRESH_SECONDS
-from webtable.repository.page_storage.state import NEWEST, hints_at
+from webtable.repository.page_storage.state import NEWEST, KeyedPage, hints_at
 from webtable.repository.partitions.processes import PartTask, Whole, check_workers, checked_workers, done_by, parts_of
 from webtable.repository.reading.read_ahead import Damage
 from webtable.repository.reading.scan import ScanSpec, in_storage_order
@@ -51,15 +51,11 @@ from webtable.rowkey import KeyRange
 from webtable.rowkey.ranges import ALL_KEYS, clipped
 from webtable.rowkey.web import host_and_rest
 from webtable.schema import INDEX_COLUMN, IndexState, Phase
-from webtable.store import Delete, NewCell, Put
+from webtable.store import Cell, Delete, NewCell, Put, Row
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator
     from os import PathLike
-
-    from webtable.repository.arguments import Progress
-    from webtable.store import Cell, Row
 
 
 # --- Drift, the difference between derived data and pages: its report, the base of all comparisons, that of histories
@@ -883,7 +879,7 @@ def _rows_after(row: bytes) -> KeyRange:
     return KeyRange(row + b"\x00" if row else b"")
 
 
-def _pieces(context: TableContext, maintained: Maintained, after: bytes) -> Iterator[list[tuple[bytes, Page]]]:
+def _pieces(context: TableContext, maintained: Maintained, after: bytes) -> Iterator[list[KeyedPage]]:
     def keyed(row: Row) -> tuple[bytes, Page | None] | DamagedRow:
         page = context.pages.each(row)
         return page if isinstance(page, DamagedRow) else (row.key, page)
@@ -896,7 +892,7 @@ def _pieces(context: TableContext, maintained: Maintained, after: bytes) -> Iter
         yield piece
 
 
-def _write_entries(updater: Updater, maintained: Maintained, pages: Sequence[tuple[bytes, Page]]) -> None:
+def _write_entries(updater: Updater, maintained: Maintained, pages: Sequence[KeyedPage]) -> None:
     """Write the entries of *pages*, and for the link index their inlinks. Raises the first error."""
     derived = DerivedCells()
     if maintained.signs_pages:

@@ -19,17 +19,15 @@ from webtable.display.text import plural
 from webtable.page.body import payload_digest_of
 from webtable.page.page import Page
 from webtable.repository.page_storage.cells import cells_of, json_of, pack, unpack, written
-from webtable.rowkey import KeyRange
+from webtable.rowkey import KeyRange, WebKey
 from webtable.schema import QUEUE_FAMILY, REVISITS_ROW, STATES_FAMILY, meta_table, queue_table
-from webtable.store import Delete, NewCell, Put
+from webtable.store import Delete, NewCell, Put, Row, Store
 from webtable.store.rows import ALL_QUALIFIERS, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
-    from webtable.rowkey import WebKey
-    from webtable.store import Row, Store
 
 OPEN = KeyRange(b"revisit:", b"revisit;")
 """The rows of open revisits; the key of a page without the salt, a zero byte and the date of the capture follow."""

@@ -26,13 +26,12 @@ from webtable.repository.upkeep.cells import (
 )
 from webtable.repository.upkeep.queue import RecountQueue
 from webtable.schema import INDEX_COLUMN
-from webtable.store import Put
+from webtable.store import Put, Row
 
 if TYPE_CHECKING:
     from webtable.page.page import Page
     from webtable.page.parts import Link
     from webtable.repository.context import TableContext
-    from webtable.store import Row
 
 
 class Updater:

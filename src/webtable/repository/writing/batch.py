@@ -29,7 +29,7 @@ from webtable.page.page import Page
 from webtable.repository.full_text.index import text_update
 from webtable.repository.indexes.states import Maintained
 from webtable.repository.page_storage.decisions import mended
-from webtable.repository.page_storage.state import NEWEST, Stored
+from webtable.repository.page_storage.state import NEWEST, KeyedPage, Stored
 from webtable.repository.upkeep.cells import PageChange, sign_pages
 from webtable.repository.upkeep.revisits import OpenRevisits
 from webtable.repository.upkeep.updates import Updater
@@ -237,7 +237,7 @@ class BatchWriter:
         """Return *page* as it will be stored, with its row, as `capture_checks.taken` does."""
         return taken(page, self.context.key, self.context.layouts, detect_language=self._detect_language)
 
-    def prepare(self, batch: Sequence[tuple[bytes, Page]], *, is_retry: bool = False) -> Prepared:
+    def prepare(self, batch: Sequence[KeyedPage], *, is_retry: bool = False) -> Prepared:
         """Read, decide and pack the first pages of *batch*; the result's `rest` has the others.
 
         With *is_retry* the batch has failed before, and some of it may be written already.
@@ -269,19 +269,21 @@ class BatchWriter:
             self._store_one_by_one(prepared, outcomes)
         return outcomes if self._is_completing else self._completed(prepared, outcomes)
 
-    def _read(self, batch: Sequence[tuple[bytes, Page]]) -> _ReadBatch:
+    def _read(self, batch: Sequence[KeyedPage]) -> _ReadBatch:
         """Read the state of the first pages of *batch*: up to `CONTENT_BYTES` of stored bodies that captures repeat."""
         # First, because this also reads the layout, on which the decisions rest.
         indexes = self.context.indexes.read()
-        sources, count = sources_of(self.context, batch, CONTENT_BYTES)
-        batch = batch[:count]
+        sources: Sources = {}
+        if any(page.same_as is not None for _, page in batch):
+            sources, count = sources_of(self.context, batch, CONTENT_BYTES)
+            batch = batch[:count]
         signs = sign_pages(indexes.values())
         pages, stored = self._packer.packed(batch, partial(stored_of, self.context, batch), signs=signs)
         return _ReadBatch(pages, stored, sources, indexes)
 
     def _pack(
         self,
-        batch: Sequence[tuple[bytes, Page]],
+        batch: Sequence[KeyedPage],
         stored_batch: _ReadBatch,
         plan: BatchPlan,
         *,
@@ -304,7 +306,7 @@ class BatchWriter:
         might store only the later one, and the page would have no body.
         """
         errors = prepared.errors(prepared.update.before_pages())
-        if not self._is_completing:
+        if prepared.plan.unresolved and not self._is_completing:
             errors |= self._entered({at: page for at, page in prepared.plan.unresolved.items() if at not in errors})
         failed: dict[bytes, WebTableError] = {}
         for puts in _repeats_last([put for put in prepared.puts if put.planned.index not in errors]):
@@ -364,7 +366,7 @@ class BatchWriter:
                 outcomes[at] = dataclasses.replace(outcomes[at], error=exc)
         return outcomes
 
-    def _stored_again(self, batch: Sequence[tuple[bytes, Page]]) -> list[PageOutcome]:
+    def _stored_again(self, batch: Sequence[KeyedPage]) -> list[PageOutcome]:
         outcomes: list[PageOutcome] = []
         while batch:
             prepared = self.prepare(batch)
@@ -445,7 +447,7 @@ def complete(revisits: OpenRevisits, writer: BatchWriter, waiting: Sequence[Page
             sources.append(revisits.waiting_for(done))
 
 
-def _of_batch(writer: BatchWriter, batch: Sequence[tuple[bytes, Page]]) -> list[Page]:
+def _of_batch(writer: BatchWriter, batch: Sequence[KeyedPage]) -> list[Page]:
     """Store the revisits of *batch*, and return those that are not open any longer."""
     done: list[Page] = []
     while batch:

@@ -11,16 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 from msgspec.structs import astuple, replace
 
+from webtable import errors
 from webtable._clock import clock
 from webtable._messages import Command, Message
-from webtable.errors import (
-    ExpiredCapture,
-    FutureCapture,
-    HiddenByDelete,
-    InvalidArgument,
-    InvalidCapture,
-    WebTableError,
-)
 from webtable.page.body import payload_digest
 from webtable.page.facts import compacted, filled
 from webtable.page.headers import Headers
@@ -30,12 +23,11 @@ from webtable.page.parts import SHARED, Link
 from webtable.repository.links.inlink_cells import is_only_self
 from webtable.repository.page_storage.cells import json_of
 from webtable.repository.writing.repeats import rows_for
-from webtable.rowkey import canonical_url
+from webtable.rowkey import WebKey, canonical_url
 
 if TYPE_CHECKING:
     from webtable.repository.page_storage.layouts import Layouts
-    from webtable.repository.page_storage.state import Stored
-    from webtable.rowkey import WebKey
+    from webtable.repository.page_storage.state import KeyedPage, Stored
 
 MAX_AHEAD = timedelta(days=1)
 """How far in the future a capture may be dated: clocks differ, and a later date would hide captures to come."""
@@ -72,13 +64,13 @@ def taken(
     Raises what `Writer.put` does for a page that the table cannot keep, and for a value that is not a page.
     """
     if not isinstance(page, Page):
-        raise InvalidArgument(f"page={page!r} must be a webtable.Page")
+        raise errors.InvalidArgument(f"page={page!r} must be a webtable.Page")
     row, page = keyed(key, page)
     page, _ = filled(checked(page, layouts), detect_language=detect_language)
     return row, compacted(page), (row,) if page.same_as is None else rows_for(key, row, page)
 
 
-def keyed(key: WebKey, page: Page) -> tuple[bytes, Page]:
+def keyed(key: WebKey, page: Page) -> KeyedPage:
     """Return the row key of *page*, and the page under its canonical URL; raises `InvalidURL`."""
     url = canonical_url(page.url)
     return key.encode(url), page if url == page.url else replace(page, url=url)
@@ -97,9 +89,11 @@ def checked(page: Page, layouts: Layouts) -> Page:
     page = _with_text_headers(page)
     fetched_at = _in_utc(page, "fetched_at", page.fetched_at)
     if fetched_at > now + MAX_AHEAD:
-        raise FutureCapture(f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d %H:%M:%S} is over a day from now")
+        raise errors.FutureCapture(
+            f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d %H:%M:%S} is over a day from now"
+        )
     if fetched_at.year < 1970:
-        raise InvalidCapture(f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d} is before 1970")
+        raise errors.InvalidCapture(f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d} is before 1970")
     if page.body is None:
         _check_is_known(page)
     page = replace(page, fetched_at=fetched_at, **_OURS)
@@ -111,11 +105,11 @@ def checked(page: Page, layouts: Layouts) -> Page:
     return page
 
 
-def expired(page: Page, ttl: int | None, now: datetime) -> ExpiredCapture | None:
+def expired(page: Page, ttl: int | None, now: datetime) -> errors.ExpiredCapture | None:
     """Return an error if *page* is older than *ttl* seconds: the store would drop it as it is written."""
     if ttl is None or page.fetched_at > now - timedelta(seconds=ttl):
         return None
-    return ExpiredCapture(
+    return errors.ExpiredCapture(
         f"{page.url[:200]}: fetched_at={page.fetched_at:%Y-%m-%d} is older than the {ttl / 86400:g} "
         "days for which the table keeps content: let it keep everything (",
         Command("alter --ttl none"),
@@ -137,11 +131,11 @@ def _in_utc(page: Page, name: str, moment: datetime) -> datetime:
     """Return the *moment* of *page* in UTC and to the millisecond; *name* is that of its field."""
     if moment.tzinfo is not UTC:
         if moment.tzinfo is None:
-            raise InvalidCapture(f"{page.url[:200]}: {name}={moment} has no timezone; use datetime.now(UTC)")
+            raise errors.InvalidCapture(f"{page.url[:200]}: {name}={moment} has no timezone; use datetime.now(UTC)")
         try:
             moment = moment.astimezone(UTC)
         except OverflowError as exc:
-            raise InvalidCapture(f"{page.url[:200]}: {name}={moment} cannot be converted to UTC") from exc
+            raise errors.InvalidCapture(f"{page.url[:200]}: {name}={moment} cannot be converted to UTC") from exc
     beyond = moment.microsecond % 1000
     return moment.replace(microsecond=moment.microsecond - beyond) if beyond else moment
 
@@ -161,13 +155,13 @@ def _check_types(page: Page) -> None:
             _right.add(types)
     for name, moment in (("last_modified", page.last_modified), ("content_at", page.stored.content_at)):
         if moment is not None and moment.tzinfo is None:
-            raise InvalidCapture(f"{page.url[:200]}: {name}={moment} has no timezone")
+            raise errors.InvalidCapture(f"{page.url[:200]}: {name}={moment} has no timezone")
     html = page._html_facts
     if html and not (set(html) <= set(SHARED) and set(map(type, html.values())) == {str}):
-        raise InvalidCapture(f"{page.url[:200]}: html_facts must be a dict of text for {', '.join(SHARED)}")
+        raise errors.InvalidCapture(f"{page.url[:200]}: html_facts must be a dict of text for {', '.join(SHARED)}")
     links = page.outlinks
     if links and not (set(map(type, links)) <= {Link} and set(map(type, chain.from_iterable(links))) <= {str}):
-        raise InvalidCapture(f"{page.url[:200]}: outlinks must be webtable.Link values of three str each")
+        raise errors.InvalidCapture(f"{page.url[:200]}: outlinks must be webtable.Link values of three str each")
 
 
 _WANTED = {"headers": "a dict of names and values, or a list of such pairs"}
@@ -179,23 +173,23 @@ def _check_each_type(page: Page) -> None:
         value = getattr(page, name)
         if not isinstance(value, types):
             wanted = _WANTED.get(name) or " or ".join("None" if kind is NoneType else kind.__name__ for kind in types)
-            raise InvalidCapture(
+            raise errors.InvalidCapture(
                 f"{str(page.url)[:200]}: {name.removeprefix('_')} is {type(value).__name__}; it must be {wanted}"
             )
 
 
 def _check_numbers(page: Page) -> None:
     if not 100 <= page.status <= 999:
-        raise InvalidCapture(f"{page.url[:200]}: status={page.status} must be from 100 to 999")
+        raise errors.InvalidCapture(f"{page.url[:200]}: status={page.status} must be from 100 to 999")
     for name in ("size", "outlink_count", "change_count"):
         if not 0 <= (getattr(page, name) or 0) < 2**63:
-            raise InvalidCapture(f"{page.url[:200]}: {name}={getattr(page, name)} must be from 0 to 2**63 - 1")
+            raise errors.InvalidCapture(f"{page.url[:200]}: {name}={getattr(page, name)} must be from 0 to 2**63 - 1")
 
 
 def _check_is_known(page: Page) -> None:
     # With the default it would be stored with status 200, which no server has sent.
     if page == replace(BLANK, url=page.url, fetched_at=page.fetched_at):
-        raise InvalidCapture(
+        raise errors.InvalidCapture(
             f"{page.url[:200]}: the page has only a URL: give its body (body=b'' for an empty one), its headers, "
             "a status other than 200, or another field that was fetched"
         )
@@ -207,7 +201,7 @@ def _with_text_headers(page: Page) -> Page:
     try:
         return replace(page, headers=Headers(list(page.headers.items())))
     except (TypeError, ValueError) as exc:
-        raise InvalidCapture(f"{page.url[:200]}: invalid headers: {exc}") from exc
+        raise errors.InvalidCapture(f"{page.url[:200]}: invalid headers: {exc}") from exc
 
 
 def measured(page: Page, max_body: int | None, digest: str | None) -> Page:
@@ -237,7 +231,7 @@ def measured(page: Page, max_body: int | None, digest: str | None) -> Page:
     )
 
 
-def refusal(page: Page, stored: Stored, ttl: int | None, now: datetime) -> WebTableError | None:
+def refusal(page: Page, stored: Stored, ttl: int | None, now: datetime) -> errors.WebTableError | None:
     """Return why *page* must not be stored, given the *stored* state, or None.
 
     A delete would hide it, it has expired, or it is older than a stored page that cannot be read; a capture that is
@@ -249,12 +243,12 @@ def refusal(page: Page, stored: Stored, ttl: int | None, now: datetime) -> WebTa
     return error
 
 
-def hidden(page: Page, stored: Stored) -> HiddenByDelete | None:
+def hidden(page: Page, stored: Stored) -> errors.HiddenByDelete | None:
     """Return an error if a delete is later than *page*: the store would accept the capture, and hide it."""
     deleted = stored.deleted
     if deleted is None or not deleted.hides(page.fetched_at):
         return None
-    return HiddenByDelete(
+    return errors.HiddenByDelete(
         Message(
             f"{page.url[:200]}: a delete of {deleted.until:%Y-%m-%d %H:%M:%S} UTC hides this capture, "
             f"which is of {page.fetched_at:%Y-%m-%d %H:%M:%S}: fetch the page again, or forget the "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +15,6 @@ from webtable.errors import ExpiredCapture, WebTableError, WriteFailed
 
 if TYPE_CHECKING:
     import weakref
-    from collections.abc import Iterable, Sequence
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +24,7 @@ from webtable.repository.page_storage.state import (
     DAMAGED_CAPTURE,
     NEWEST,
     Capture,
+    KeyedPage,
     PageWrite,
     Stored,
     Version,
@@ -34,16 +35,14 @@ from webtable.repository.upkeep.cells import PageChange, is_unsigned, signed, wi
 from webtable.repository.upkeep.updates import BatchUpdate
 from webtable.repository.writing.capture_checks import measured, refusal
 from webtable.repository.writing.outcomes import PageOutcome
-from webtable.repository.writing.repeats import repeated_of, restored
+from webtable.repository.writing.repeats import Sources, repeated_of, restored
 from webtable.schema import ALL_VERSIONS
 from webtable.store import Put
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from webtable.repository.context import TableContext
-    from webtable.repository.writing.repeats import Sources
 
 
 class PlannedWrite(msgspec.Struct, frozen=True):
@@ -85,7 +84,7 @@ class Planner:
     def __init__(
         self,
         context: TableContext,
-        batch: Sequence[tuple[bytes, Page]],
+        batch: Sequence[KeyedPage],
         stored: Mapping[bytes, Stored],
         sources: Sources,
         room: int,
@@ -112,7 +111,9 @@ class Planner:
             if row in self._closed:
                 break
             stored = self._stored[row]
-            whole = refusal(page, stored, self._ttl, self._now) or repeated_of(count, page, self._sources)
+            whole = refusal(page, stored, self._ttl, self._now) or (
+                page if page.same_as is None else repeated_of(count, page, self._sources)
+            )
             if isinstance(whole, WebTableError):
                 refused[count] = whole
             else:
@@ -155,7 +156,7 @@ class Planner:
                 self._links[row, page.fetched_at] = write.page.outlinks or ()
 
 
-def stored_of(context: TableContext, batch: Sequence[tuple[bytes, Page]]) -> dict[bytes, Stored]:
+def stored_of(context: TableContext, batch: Sequence[KeyedPage]) -> dict[bytes, Stored]:
     """Return the stored state of the pages of *batch*, by row: their newest versions, and older ones where they matter.
 
     Reading a thousand versions of a page takes longer than storing one more.
@@ -311,7 +312,7 @@ class Packer:
         self._threads.close()
 
     def packed(
-        self, batch: Sequence[tuple[bytes, Page]], read: Callable[[], dict[bytes, Stored]], *, signs: bool
+        self, batch: Sequence[KeyedPage], read: Callable[[], dict[bytes, Stored]], *, signs: bool
     ) -> tuple[list[PackedPage], dict[bytes, Stored]]:
         """Return the pages of *batch*, measured and packed, and their stored state, which *read* returns meanwhile.
 
@@ -330,7 +331,7 @@ class Packer:
         return [page for part in parts for page in part], reading.result()
 
     def _packed(
-        self, part: Sequence[tuple[bytes, Page]], read: Callable[[], dict[bytes, Stored]], *, packs: bool, signs: bool
+        self, part: Sequence[KeyedPage], read: Callable[[], dict[bytes, Stored]], *, packs: bool, signs: bool
     ) -> list[PackedPage]:
         codec = self._context.codec
         digests = [None if page.body is None else digest_of(page.body) for _, page in part]
@@ -351,7 +352,7 @@ class Packer:
         return [PackedPage(page, packed.get(at)) for at, page in enumerate(pages)]
 
 
-def _slices(batch: Sequence[tuple[bytes, Page]]) -> Iterator[Sequence[tuple[bytes, Page]]]:
+def _slices(batch: Sequence[KeyedPage]) -> Iterator[Sequence[KeyedPage]]:
     start = size = 0
     for at, (_, page) in enumerate(batch):
         if at > start and (at - start == SLICE_PAGES or size >= SLICE_BYTES):
@@ -396,7 +397,7 @@ class Prepared:
     `unwritable` has the errors of pages without cells, by their places.
     """
 
-    batch: Sequence[tuple[bytes, Page]]
+    batch: Sequence[KeyedPage]
     plan: BatchPlan
     puts: list[PagePut]
     unwritable: Mapping[int, WebTableError]
@@ -405,7 +406,7 @@ class Prepared:
     """The stored state of the pages on which the plan rests, by row."""
     texts: TextUpdate | None = None
     """The update of the full text, if the table has any."""
-    rest: Sequence[tuple[bytes, Page]] = ()
+    rest: Sequence[KeyedPage] = ()
     """The pages of the batch that are not prepared yet."""
     since: int | None = None
     """The last transaction that had ended when the rows were read; None if the batch is not prepared again."""
@@ -460,7 +461,9 @@ def page_puts(
 
     With *signs* pages whose content was stored without a signature get one.
     """
-    pages = restored(context, [(write.row, write.write) for write in planned])
+    pages: list[Page | WebTableError] = [write.write.page for write in planned]
+    if any(write.write.content_of is not None for write in planned):
+        pages = restored(context, [(write.row, write.write) for write in planned])
     if signs:
         pages = _signed(context, planned, pages)
     written = list(zip(planned, pages, strict=True))

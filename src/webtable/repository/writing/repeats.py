@@ -13,9 +13,9 @@ from webtable.page.facts import repeated_facts
 from webtable.page.page import BLANK, INHERITED_FROM_BODY, Page, inherited, repeated_content
 from webtable.repository.links.inlink_cells import with_self_links
 from webtable.repository.page_storage.decisions import response_fields
-from webtable.repository.page_storage.state import CAPTURED, DAMAGED_CAPTURE, NEWEST, Version
+from webtable.repository.page_storage.state import CAPTURED, DAMAGED_CAPTURE, NEWEST, KeyedPage, PageWrite, Version
 from webtable.repository.upkeep.revisits import other_scheme
-from webtable.rowkey import canonical_url
+from webtable.rowkey import WebKey, canonical_url
 from webtable.rowkey.urls import canonical_or_none
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from webtable.repository.context import TableContext
-    from webtable.repository.page_storage.state import PageWrite
-    from webtable.rowkey import WebKey
 
 Sources = dict[int, "Page | DamagedRow | None"]
 """The captures of a batch that repeat a certain capture or another URL, by their places, with its content.
@@ -70,7 +68,7 @@ class _Original(NamedTuple):
         return replace(BLANK, **fields, _content_at=self.version.at, has_body=has_body, outlink_count=0)
 
 
-def sources_of(context: TableContext, batch: Sequence[tuple[bytes, Page]], room: int) -> tuple[Sources, int]:
+def sources_of(context: TableContext, batch: Sequence[KeyedPage], room: int) -> tuple[Sources, int]:
     """Return what captures of *batch* repeat, of those that say so, and how many pages of *batch* that covers.
 
     It covers as many pages as repeat *room* bytes of stored content. A 304 that names no capture is left out: what is
@@ -113,14 +111,13 @@ def sources_of(context: TableContext, batch: Sequence[tuple[bytes, Page]], room:
 
 
 def repeated_of(index: int, page: Page, sources: Sources) -> Page | DamagedRow | None:
-    """Return the *page* at place *index* of a batch with what it repeats; None if that is not stored.
+    """Return the *page* at place *index* of a batch, which repeats another, with what that has, None without it.
 
-    One that has the content that its page has already stays as it is.
+    A page that has the content of its own URL already stays as it is.
     """
     if index in sources:
         return sources[index]
-    is_repeat = page.same_as is not None and page.body is None and _is_own(page)
-    return page if is_repeat or page.same_as is None else replace(page, same_as=None, _repeats_at=None)
+    return page if page.body is None and _is_own(page) else replace(page, same_as=None, _repeats_at=None)
 
 
 def _is_own(page: Page) -> bool:

@@ -116,10 +116,13 @@ class Unsent:
         self._refused: list[Page] = []
         self._bytes = 0
         self._files: list[Path] = []
+        self.has_any: bool = False
+        """Whether any were added since they were taken."""
         self._error: Exception | None = None
 
     def add(self, pages: Iterable[Page], outcomes: Sequence[PageOutcome]) -> None:
         """Add those of *pages* whose outcomes have errors."""
+        self.has_any = True
         with self._lock:
             for page, outcome in zip(pages, outcomes, strict=True):
                 if outcome.error is None:
@@ -135,6 +138,7 @@ class Unsent:
     def taken(self) -> NotStored:
         """Write the pages that are not in a file yet, and return all since the last call."""
         with self._lock:
+            self.has_any = False
             self._write()
             not_stored = NotStored([*self._pages, *self._refused], self._files, self._error)
             self._pages, self._refused, self._bytes, self._files, self._error = [], [], 0, [], None

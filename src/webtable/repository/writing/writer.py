@@ -13,20 +13,10 @@ from dataclasses import replace
 from logging import INFO
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from webtable import errors
 from webtable._clock import clock
 from webtable._process_hooks import generation
 from webtable._threads import Task, Threads
-from webtable.errors import (
-    ExpiredCapture,
-    InvalidArgument,
-    InvalidCapture,
-    InvalidURL,
-    OtherProcess,
-    StoreUnavailable,
-    WebTableError,
-    WriteFailed,
-    failed_together,
-)
 from webtable.page.page import Page, memory_of
 from webtable.repository.answers.arrow_pages import ArrowStream, pages_of
 from webtable.repository.arguments import IN_FLIGHT, check_positive
@@ -34,11 +24,13 @@ from webtable.repository.metrics import WriterMetrics
 from webtable.repository.writing.outcomes import (
     Callbacks,
     Dropped,
+    OutcomeCallback,
     PageOutcome,
     Receipt,
     Receipts,
     RefusedRow,
     Retry,
+    RetryCallback,
     refused_rows,
 )
 from webtable.repository.writing.spool import NotStored, Spool, Unsent, failed
@@ -49,12 +41,12 @@ if TYPE_CHECKING:
     from datetime import datetime
     from os import PathLike
 
+    from webtable.repository.page_storage.state import KeyedPage
     from webtable.repository.writing.batch import BatchWriter
-    from webtable.repository.writing.outcomes import OutcomeCallback, RetryCallback
     from webtable.repository.writing.plan import Prepared
 
 
-# --- The pages that a writer holds: the buffer of pages that wait to be sent, and the batches that are in flight ------
+# --- The pages that a writer holds: those that wait to be sent, and the batches in flight -----------------------------
 
 
 ENTRY_BYTES = 4_000
@@ -78,12 +70,13 @@ class Buffer:
         self._limits = most_bytes, most_pages
         self.number = number
         """The number of this buffer in its writer, and of the batch that it becomes."""
-        self.pages: list[tuple[bytes, Page]] = []
+        self.pages: list[KeyedPage] = []
         self.receipts: list[weakref.ref[Receipt]] = []
         """The receipts of the pages, in their order."""
         self.rows: set[bytes] = set()
         """All rows whose stored state the pages depend on."""
-        self._bytes = 0
+        self.bytes: int = 0
+        """About how many bytes of memory the pages take."""
         self._last: dict[bytes, datetime] = {}
         self._oldest = 0.0
 
@@ -96,7 +89,7 @@ class Buffer:
         self.receipts.append(weakref.ref(receipt))
         self.rows.update(rows)
         self._last[row] = page.fetched_at
-        self._bytes += weight_of(page)
+        self.bytes += weight_of(page)
 
     def is_before(self, row: bytes, page: Page, rows: Iterable[bytes]) -> bool:
         """Whether these pages must be stored before it can be decided what to write for *page*.
@@ -114,14 +107,9 @@ class Buffer:
         return Buffer(*self._limits, self.number + 1)
 
     @property
-    def bytes(self) -> int:
-        """About how many bytes of memory the pages take."""
-        return self._bytes
-
-    @property
     def is_full(self) -> bool:
         """Whether the pages should be sent now."""
-        return self._bytes >= self._limits[0] or len(self.pages) >= self._limits[1]
+        return self.bytes >= self._limits[0] or len(self.pages) >= self._limits[1]
 
     def is_older(self, seconds: float) -> bool:
         """Whether the first page, if there is one, was added *seconds* ago or earlier."""
@@ -129,9 +117,6 @@ class Buffer:
 
 
 MOST_IN_FLIGHT = 8
-
-Entry = tuple[bytes, Page]
-"""A page with its row."""
 
 
 class _UnderWay(NamedTuple):
@@ -163,7 +148,9 @@ class Dispatch:
         on_retry: RetryCallback | None,
     ) -> None:
         if not isinstance(in_flight, int) or not 1 <= in_flight <= MOST_IN_FLIGHT:
-            raise InvalidArgument(f"in_flight={in_flight!r} must be a number of batches from 1 to {MOST_IN_FLIGHT}")
+            raise errors.InvalidArgument(
+                f"in_flight={in_flight!r} must be a number of batches from 1 to {MOST_IN_FLIGHT}"
+            )
         self._batch_writer = batch_writer
         self._in_flight = in_flight
         self._deadline = deadline
@@ -241,21 +228,21 @@ class Dispatch:
             for index, outcome in zip(remaining, attempted, strict=True):
                 before = outcomes.get(index)
                 outcomes[index] = outcome if before is None else _merged(before, outcome)
-            remaining = [index for index in remaining if isinstance(outcomes[index].error, StoreUnavailable)]
+            remaining = [index for index in remaining if isinstance(outcomes[index].error, errors.StoreUnavailable)]
             if not remaining:
                 break
         done = [outcomes[index] for index in range(len(batch))]
         self._on_stored(buffer, done)
         return done
 
-    def _report(self, error: WebTableError | None, pages: int, seconds: float, attempt: int) -> None:
+    def _report(self, error: errors.WebTableError | None, pages: int, seconds: float, attempt: int) -> None:
         text = f"attempt {attempt} for {pages} pages"
         self._batch_writer.context.log(INFO, "resent", text, seconds, type(error).__name__)
         if self._on_retry is not None and error is not None:
             with suppress(Exception):  # it must not keep the pages from being stored
                 self._on_retry(Retry(pages, error, seconds))
 
-    def _attempt(self, batch: Sequence[Entry], ready: list[Task[Prepared]]) -> list[PageOutcome]:
+    def _attempt(self, batch: Sequence[KeyedPage], ready: list[Task[Prepared]]) -> list[PageOutcome]:
         """Store *batch* as it was prepared, which is removed from *ready*; if that is empty, prepare it here."""
         outcomes: list[PageOutcome] = []
         prepared = None
@@ -267,10 +254,10 @@ class Dispatch:
                     return outcomes
                 rest, prepared = prepared.rest, None
                 prepared = self._batch_writer.prepare(rest)
-        except WebTableError as exc:
+        except errors.WebTableError as exc:
             error = exc
         except Exception as exc:  # noqa: BLE001 - after any error, every page must be reported
-            error = WriteFailed(f"unexpected error: {exc!r}")
+            error = errors.WriteFailed(f"unexpected error: {exc!r}")
         if prepared is not None:
             # Some of it may be stored in spite of the error; whether it is new was decided before.
             outcomes += prepared.outcomes(dict.fromkeys(range(len(prepared.batch)), error))
@@ -289,8 +276,7 @@ def _merged(before: PageOutcome, outcome: PageOutcome) -> PageOutcome:
     )
 
 
-# --- The writers that are open: a table closes its own; those that are left open are closed when the interpreter
-# exits
+# --- Writers that are left open when the interpreter exits ------------------------------------------------------------
 
 
 _open: set[Writer] = set()
@@ -299,10 +285,9 @@ _registered_in: int | None = None
 os.register_at_fork(after_in_child=_open.clear)
 
 
-def remember(writer: Writer) -> None:
-    """Have *writer* closed when the interpreter exits, unless `forget` is called for it."""
+def _close_at_exit() -> None:
+    """Have the writers that are open closed when this process ends."""
     global _registered_in
-    _open.add(writer)
     if _registered_in == os.getpid():
         return
     _registered_in = os.getpid()
@@ -312,22 +297,15 @@ def remember(writer: Writer) -> None:
         util.Finalize(None, _close_all, exitpriority=100)
 
 
-def forget(writer: Writer) -> None:
-    """Remove *writer*, which is closed."""
-    _open.discard(writer)
-
-
 def _close_all() -> None:
     """Close the writers that are open; the interpreter prints the errors that this raises."""
-    writers = list(_open)
-    errors: list[Exception] = []
-    for writer in writers:
+    raised: list[Exception] = []
+    for writer in list(_open):
         try:
             writer.close()
         except Exception as exc:  # noqa: BLE001 - the other writers have pages too
-            errors.append(exc)
+            raised.append(exc)
         _open.discard(writer)
-    for writer in writers:
         try:
             warnings.warn(
                 f"{writer.name}: a writer was left open; its pages were stored as the interpreter exited. "
@@ -336,12 +314,12 @@ def _close_all() -> None:
                 stacklevel=1,
             )
         except ResourceWarning as exc:  # where warnings are errors
-            errors.append(exc)
-    if errors:
-        raise failed_together("the writers that were left open", errors)
+            raised.append(exc)
+    if raised:
+        raise errors.failed_together("the writers that were left open", raised)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- The writer -------------------------------------------------------------------------------------------------------
 
 
 MOST_ERRORS = 100  # of the caller's function, which the next flush raises
@@ -400,7 +378,8 @@ class Writer:
         self._unsent = (
             None if on_outcome and spool is None else Unsent((in_flight + 1) * buffer_bytes, files, self._context.log)
         )
-        self._errors: list[Exception] = []
+        self._raised: list[Exception] = []
+        """What the caller's functions have raised in the thread that flushes aged pages."""
         self._generation = generation()
         self._closed = self._finished = False
         self.stored: int = 0
@@ -414,7 +393,8 @@ class Writer:
         self._wanted = -1  # the number of the batch that a receipt waits for
         self._ageing = threading.Thread(target=self._flush_aged, name="webtable-writer-age", daemon=True)
         self._ageing.start()
-        remember(self)
+        _open.add(self)
+        _close_at_exit()
 
     def put(self, page: Page) -> Receipt:
         """Take *page* to be stored, and return a receipt: a future of its `PageOutcome`.
@@ -426,18 +406,18 @@ class Writer:
         self._check_process()
         try:
             key, page, rows = self._taken(page)
-        except ExpiredCapture:
+        except errors.ExpiredCapture:
             with self._counting:
                 self.dropped.expired += 1
             raise
         deadline = Deadline(self._timeout)
         if not self._lock.acquire(timeout=deadline.left()):
-            raise StoreUnavailable(
+            raise errors.StoreUnavailable(
                 f"{self.name}: the page was not taken: the buffer is full; no batch was stored for {self._timeout:g} s"
             )
         try:
             if self._closed and not self._outcomes.is_delivering():
-                raise WriteFailed("the writer is closed")
+                raise errors.WriteFailed("the writer is closed")
             if self._buffer.is_before(key, page, rows):
                 self._send(deadline)
             receipt = Receipt(page.url, self._buffer.number, self._receipts)
@@ -446,8 +426,8 @@ class Writer:
                 self._send(deadline)
         finally:
             self._lock.release()
-        if errors := self._outcomes.deliver():
-            raise failed_together("the function on_outcome", errors)
+        if raised := self._outcomes.deliver():
+            raise errors.failed_together("the function on_outcome", raised)
         return receipt
 
     def put_many(self, pages: Iterable[Page] | ArrowStream) -> int:
@@ -464,7 +444,7 @@ class Writer:
         for page in pages_of(pages, lambda *row: refused.append(RefusedRow(*row))):
             try:
                 self.put(page)
-            except (InvalidURL, InvalidCapture) as exc:
+            except (errors.InvalidURL, errors.InvalidCapture) as exc:
                 if not hasattr(pages, "__arrow_c_stream__"):
                     raise
                 # Without the traceback, which would keep all that the row has.
@@ -506,12 +486,16 @@ class Writer:
                 # The callback may have put more pages.
                 if not (self._buffer.pages or self._dispatch):
                     # First, because an interrupt may come while the spool is written.
-                    not_stored = NotStored([], [], None) if self._unsent is None else self._unsent.taken()
+                    not_stored = (
+                        self._unsent.taken() if self._unsent and self._unsent.has_any else NotStored([], [], None)
+                    )
                     failures, self._failures = self._failures, []
-                    errors, self._errors = self._errors, []
+                    raised, self._raised = self._raised + raised, []
                     break
-        if errors := [*([failed(failures, not_stored)] if failures or not_stored.error else []), *errors, *raised]:
-            raise failed_together(f"{self.name}: a writer", errors)
+        if failures or not_stored.error:
+            raised.insert(0, failed(failures, not_stored))
+        if raised:
+            raise errors.failed_together(f"{self.name}: a writer", raised)
 
     def give_up_after(self, seconds: float) -> None:
         """Wait at most *seconds* for the store from now on: the process has to end. A signal handler may call it."""
@@ -558,7 +542,9 @@ class Writer:
     def _check_process(self) -> None:
         """Raise `OtherProcess` in a process that was forked from the writer's."""
         if self._is_inherited():
-            raise OtherProcess(f"{self.name}: this writer is of the parent process; make one here, with table.writer()")
+            raise errors.OtherProcess(
+                f"{self.name}: this writer is of the parent process; make one here, with table.writer()"
+            )
 
     def _send_batch(self, number: int) -> None:
         """Have the batch with this *number* sent now, if it still waits for more pages."""
@@ -577,7 +563,7 @@ class Writer:
     def _finish(self) -> None:
         with self._lock:
             self._finished = True
-        forget(self)
+        _open.discard(self)
         self._dispatch.close()
 
     def _send(self, deadline: Deadline) -> None:
@@ -605,7 +591,7 @@ class Writer:
 
     def _settle_receipts(self, buffer: Buffer, outcomes: list[PageOutcome]) -> None:
         # Before a failure is reported: then the pages are in the spool, even if the process is killed.
-        if self._unsent is not None:
+        if self._unsent is not None and any(outcome.error is not None for outcome in outcomes):
             self._unsent.add((page for _, page in buffer.pages), outcomes)
         if self._receipts.settle(buffer.receipts, outcomes):
             self._wake.set()
@@ -625,5 +611,5 @@ class Writer:
                     self._settle_first(Deadline(self._timeout))
             self._note(self._outcomes.deliver())
 
-    def _note(self, errors: list[Exception]) -> None:
-        self._errors += errors[: MOST_ERRORS - len(self._errors)]
+    def _note(self, raised: list[Exception]) -> None:
+        self._raised += raised[: MOST_ERRORS - len(self._raised)]
