@@ -19,7 +19,7 @@ from webtable.store import Wanted
 from webtable.store.deadline import Deadline, until
 from webtable.store.hbase import HBaseStore
 from webtable.store.hbase.thrift.connection import CheckedClient, Unsendable, thrift1, thrift2
-from webtable.store.hbase.thrift.http import DRIVER_ERRORS, translated
+from webtable.store.hbase.thrift.gateway import DRIVER_ERRORS, translated
 
 # What reads IDL files, and what is there for other transports than sockets, is not on the way of a call.
 NOT_ON_THE_WAY = ("thriftpy2.contrib", "thriftpy2.hook", "thriftpy2.http", "thriftpy2.tornado", "thriftpy2.server")

@@ -22,6 +22,7 @@ from webtable.store.hbase.shared.failures import WrongReply
 from webtable.store.hbase.thrift.connection import thrift1, thrift2
 from webtable.store.hbase.thrift.gateway import Connector
 from webtable.store.rows import Row
+from webtable.store.url import HostPort
 from webtable.testing.stores import counted_store
 
 ROWS = [b"%05d" % number for number in range(30)]
@@ -137,7 +138,7 @@ def replying(body: bytes) -> Server:
 @pytest.mark.parametrize("case", REPLIES)
 def test_what_cannot_be_read_is_a_wrong_reply_at_once_and_takes_no_memory(servers, case):
     servers.append(replying(REPLIES[case]))
-    connect = Connector(HOST, servers[-1].port, thrift1.Hbase)
+    connect = Connector(HostPort(HOST, servers[-1].port), 1)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     deadline = Deadline(0.5)

@@ -49,7 +49,7 @@ from webtable.store.hbase import HBaseStore, NativeStore
 from webtable.store.hbase.shared import filters
 from webtable.store.hbase.shared.failures import WrongReply
 from webtable.store.hbase.shared.filters import Selection, expression, selection
-from webtable.store.hbase.shared.scans import FirstRows, overlap, rows_of
+from webtable.store.hbase.shared.scans import FirstRows, overlap, pieces_of
 from webtable.store.hbase.shared.sockets import Workers
 from webtable.store.hbase.shared.write import stages
 from webtable.store.hbase.thrift import thrift1 as happybase_calls
@@ -57,6 +57,7 @@ from webtable.store.hbase.thrift.connection import Connection, thrift1, thrift2
 from webtable.store.hbase.thrift.gateway import Connector, Pool
 from webtable.store.hbase.thrift.thrift1 import ScannerPieces
 from webtable.store.hbase.thrift.thrift2 import StatelessPieces
+from webtable.store.url import HostPort
 from webtable.testing.stores import counted_store
 
 # --- fake gateways ---------------------------------------------------------------------------------------------------
@@ -94,7 +95,7 @@ def test_a_gateway_that_trickles_ends_in_an_error_within_the_deadline(servers):
             time.sleep(0.1)
 
     servers.append(Server(trickle))
-    connect = Connector(HOST, servers[-1].port, thrift1.Hbase)
+    connect = Connector(HostPort(HOST, servers[-1].port), 1)
     begin = time.monotonic()
 
     with closing(connect(Deadline(1.0))) as connection, pytest.raises((TimeoutError, Exception)):
@@ -109,7 +110,7 @@ def test_a_reply_with_another_number_is_not_believed(servers):
         client.sendall(struct.pack("!iI", -2147418110, 13) + b"getTableNames" + struct.pack("!i", 41) + b"\x00")
 
     servers.append(Server(stale))
-    connect = Connector(HOST, servers[-1].port, thrift1.Hbase)
+    connect = Connector(HostPort(HOST, servers[-1].port), 1)
 
     with closing(connect(Deadline(1.0))) as connection, pytest.raises(WrongReply):
         connection.call("getTableNames", deadline=Deadline(1.0))
@@ -290,9 +291,9 @@ def test_a_connection_with_a_scanner_is_lent_by_name_and_to_others_only_when_the
 
     with pool.connection(Deadline(1)) as plain, pool.connection(Deadline(1)) as robbed:
         assert (plain, robbed) == (second, first)
-        with pytest.raises(StoreUnavailable, match="in use"), pool.same_connection(first):
+        with pytest.raises(StoreUnavailable, match="in use"), pool.connection(Deadline(1), first, only=True):
             pass
-    with pool.connection(Deadline(1), second) as named, pool.same_connection(first) as scanned:
+    with pool.connection(Deadline(1), second) as named, pool.connection(Deadline(1), first, only=True) as scanned:
         assert (named, scanned) == (second, first)
 
 
@@ -349,7 +350,8 @@ def test_a_scan_by_pieces_gives_each_row_once_and_in_order(stored, wanted_ranges
     pieces._size.rows = first_piece
     pieces._size.learn = lambda rows: None
 
-    found = [row.key for row in rows_of(pieces, SimpleNamespace(is_worker=lambda: True), lambda: Deadline(10))]
+    inline = SimpleNamespace(is_worker=lambda: True)
+    found = [row.key for piece in pieces_of(pieces, inline, lambda: Deadline(10)) for row in piece]
 
     expected = sorted(key for key in stored if any(key in r for r in wanted_ranges))
     assert found == expected[:limit]
@@ -367,9 +369,9 @@ def test_first_rows_are_the_first_of_each_range_whatever_the_regions(
     if overlap(apart):
         return
     inline = SimpleNamespace(map=lambda job, items: [job(item) for item in items])
-    first = FirstRows(ModelClient(list(stored), real_bounds), inline, "t", limit)
+    client = ModelClient(list(stored), real_bounds)
 
-    found = first.of(apart, Selection(), Deadline(10), bounds, groups)
+    found = FirstRows(client, inline, "t", Selection(), limit, Deadline(10), bounds).of(apart, groups)
 
     assert [[row.key for row in rows] for rows in found] == [sorted(k for k in stored if k in r)[:limit] for r in apart]
 
@@ -388,10 +390,10 @@ def test_a_search_that_takes_too_long_lets_the_rows_through():
     wanted = selection(Wanted([b"f:q"], containing=Containing(b"f:title", ("word",))))
     inline = SimpleNamespace(map=lambda job, items: [job(item) for item in items], is_worker=lambda: True)
     pieces = StatelessPieces(BusyClient(stored), "t", [KeyRange()], wanted, None)
-    first = FirstRows(BusyClient(stored), inline, "t", 3)
+    first = FirstRows(BusyClient(stored), inline, "t", wanted, 3, Deadline(10), [])
 
-    scanned = [row.key for row in rows_of(pieces, inline, lambda: Deadline(10))]
-    [found] = first.of([KeyRange(b"05")], wanted, Deadline(10), [], 1)
+    scanned = [row.key for piece in pieces_of(pieces, inline, lambda: Deadline(10)) for row in piece]
+    [found] = first.of([KeyRange(b"05")], 1)
 
     assert scanned == stored
     assert [row.key for row in found] == stored[50:53]

@@ -198,14 +198,14 @@ def test_a_look_at_an_idle_connection_takes_no_answer_from_another_thread(monkey
 def test_a_thread_that_is_interrupted_wakes_those_that_wait_for_it(monkeypatch):
     answers = Answers()
     with connected(answers) as (connection, _), ThreadPoolExecutor(1) as threads:
-        original = Wire._more
+        original = Wire.receive
 
         def interrupted(self, wanted, deadline):
-            monkeypatch.setattr(Wire, "_more", original)
+            monkeypatch.setattr(Wire, "receive", original)
             time.sleep(0.2)
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(Wire, "_more", interrupted)
+        monkeypatch.setattr(Wire, "receive", interrupted)
         first = threads.submit(ask, connection, "Slow")
         time.sleep(0.1)
 
@@ -216,14 +216,14 @@ def test_a_thread_that_is_interrupted_wakes_those_that_wait_for_it(monkeypatch):
 
 
 def test_the_descriptor_of_a_connection_is_not_free_for_another_one_while_a_thread_reads(monkeypatch):
-    more, reads, over = Wire._more, threading.Event(), threading.Event()
+    more, reads, over = Wire.receive, threading.Event(), threading.Event()
 
     def late(self, wanted, deadline):
         reads.set()
         over.wait(10)
         return more(self, wanted, deadline)
 
-    monkeypatch.setattr(Wire, "_more", late)
+    monkeypatch.setattr(Wire, "receive", late)
     with connected(Answers()) as (connection, _), ThreadPoolExecutor(1) as threads:
         reading = threads.submit(ask, connection, "Slow")
         reads.wait(5)

@@ -96,7 +96,13 @@ def answering(*answers):
 
 
 def logged_in(port, principal="hbase/_HOST"):
-    return Kerberos(principal).log_in(Wire("127.0.0.1", port, Deadline(5)), "rs1", Deadline(5))
+    wire = Wire("127.0.0.1", port, Deadline(5))
+    try:
+        Kerberos(principal).log_in(wire, "rs1", Deadline(5))
+    except BaseException:
+        wire.close()
+        raise
+    return wire
 
 
 @pytest.mark.parametrize(
@@ -138,8 +144,8 @@ def test_protected_messages_are_read_across_their_pieces():
 def test_what_is_not_protected_as_agreed_ends_the_connection(piece, message):
     with (
         answering(token(b"proof"), offer(4), framed(piece)) as (port, _),
-        closing(logged_in(port)) as wire,
         pytest.raises(ConnectionLost, match=message),
+        closing(logged_in(port)) as wire,
     ):
         wire.read(1, Deadline(5))
 

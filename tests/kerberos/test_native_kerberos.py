@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from realm import Realm, as_alice, no_ticket, running
@@ -12,6 +13,7 @@ from realm import Realm, as_alice, no_ticket, running
 import webtable
 from webtable.errors import StoreRefused, StoreUnavailable
 from webtable.store import StoreURL
+from webtable.store.deadline import Deadline
 from webtable.store.hbase import NativeStore
 from webtable.store.hbase.native.connection import Wire
 from webtable.testing import fresh_table
@@ -43,18 +45,18 @@ def opened(url: str) -> NativeStore:
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """What goes over sockets, both ways."""
     pieces: list[bytes] = []
-    write, more = Wire.write, Wire._more
+    flush, receive = Wire.flush, Wire.receive
 
-    def written(self: Wire, data: bytes, deadline: object, cells: bytes = b"") -> None:
-        pieces.append(data + cells)
-        write(self, data, deadline, cells)
+    def flushed(self: Wire, deadline: Deadline) -> None:
+        pieces.extend(map(bytes, self._unsent))
+        flush(self, deadline)
 
-    def kept(self: Wire, wanted: int, deadline: object) -> bytes:
-        pieces.append(more(self, wanted, deadline))
+    def received(self: Wire, *args: Any) -> bytes:
+        pieces.append(receive(self, *args))
         return pieces[-1]
 
-    monkeypatch.setattr(Wire, "write", written)
-    monkeypatch.setattr(Wire, "_more", kept)
+    monkeypatch.setattr(Wire, "flush", flushed)
+    monkeypatch.setattr(Wire, "receive", received)
     return pieces
 
 

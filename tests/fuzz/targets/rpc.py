@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from targets.target import Strategy, Target, edited, edits
 from webtable.store.hbase.native import hbase_pb2 as pb
-from webtable.store.hbase.native.cluster import _plain, _server, decoded_rows, encode_put
+from webtable.store.hbase.native.cluster import _message, _server, decoded_rows, encode_put
 from webtable.store.hbase.native.connection import RpcAnswer, ServerError, decoded, translated
 from webtable.store.hbase.shared.failures import WrongReply
 from webtable.store.hbase.shared.filters import varint
@@ -53,7 +53,7 @@ def _counts(message: object) -> list[int]:
 
 def _read_node(data: bytes) -> None:
     try:
-        _server(pb.Master.FromString(_plain(data)).master)
+        _server(pb.Master.FromString(_message(data)).master)
     except (WrongReply, DecodeError):
         return
 

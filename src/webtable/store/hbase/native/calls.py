@@ -14,9 +14,10 @@ from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.cluster import decoded_rows, encode_delete, encode_put, joined
 from webtable.store.hbase.native.connection import CALL_ERRORS, ServerError, translated
 from webtable.store.hbase.native.servers import CLIENT
-from webtable.store.hbase.shared.failures import TableDisabled, WrongReply
+from webtable.store.hbase.shared.failures import WrongReply
 from webtable.store.hbase.shared.filters import MESSAGES, check_scanned, columns_filter, filter_of_scan
 from webtable.store.hbase.shared.scans import RANGES_A_CALL, Pieces
+from webtable.store.hbase.shared.write import short
 from webtable.store.rows import Put, Row
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from webtable.store.deadline import Deadline
     from webtable.store.hbase.native.cluster import Cluster, LocatedRegion, TableRegions
-    from webtable.store.hbase.native.servers import Sent
+    from webtable.store.hbase.native.connection import RpcCall
     from webtable.store.hbase.shared.filters import ColumnPiece, Selection
     from webtable.store.rows import Cell, Mutation
     from webtable.store.url import HostPort
@@ -52,47 +53,48 @@ class NativeClient:
     def apply(self, table: str, mutations: Sequence[Mutation], deadline: Deadline) -> list[StoreError | None]:
         """Apply *mutations*, all puts or all deletes, and return the outcome of each."""
         outcomes: list[StoreError | None] = [None] * len(mutations)
-        left = list(range(len(mutations)))
-        rows, encoded = [mutation.row for mutation in mutations], _Mutations(mutations)
+        remaining = list(range(len(mutations)))
+        rows = [mutation.row for mutation in mutations]
+        names: dict[bytes, bytes] = {}
+
+        def fill(action: pb.Action, place: int, block: list[bytes]) -> None:
+            _encode(mutations[place], action.mutation, block, names)
 
         def attempt(soon: Deadline) -> None:
-            nonlocal left
-            failures = self._multi(table, rows, left, encoded, soon, lambda *_: None, True)
-            left = [place for place, exc in failures.items() if _passes(exc)]
+            nonlocal remaining
+            failures = self._multi(table, rows, remaining, fill, soon, lambda *_: None, True)
+            remaining = [place for place, exc in failures.items() if _passes(exc)]
             for place, exc in failures.items():
                 if not _passes(exc):
                     error = translated(exc, self._cluster.name, table, "Multi")
-                    row = mutations[place].row
-                    outcomes[place] = StoreRefused(f"{error} (row {row[:100]!r})")
-            if left:
-                raise failures[left[0]]
+                    outcomes[place] = StoreRefused(f"{error} (row {short(rows[place])})")
+            if remaining:
+                raise failures[remaining[0]]
 
         try:
             self._cluster.retried(attempt, table, "Multi", deadline)
-        except TableDisabled as error:
-            return [error if place in left else outcome for place, outcome in enumerate(outcomes)]
         except StoreError as error:
-            for place in left:
+            for place in remaining:
                 outcomes[place] = error
         return outcomes
 
     def get(self, table: str, rows: Sequence[bytes], wanted: Selection, deadline: Deadline) -> list[Row | None]:
-        """Return the rows, None if nothing is visible."""
+        """The rows, None if nothing is visible."""
         get = pb.Get(row=b"", max_versions=wanted.versions)
         _add_columns(get, wanted.columns)
         _add_times(get, wanted)
-        found = self._gets(table, rows, get, deadline, one_version=wanted.versions == 1)
-        return [row if row.cells else None for row in found]
+        results = self._gets(table, rows, get, deadline, one_version=wanted.versions == 1)
+        return [row if row.cells else None for row in results]
 
     def cells(
         self, table: str, rows: Sequence[bytes], piece: ColumnPiece, deadline: Deadline
     ) -> list[list[tuple[bytes, Cell]]]:
-        """Return *piece* of each of *rows*, with the newest cells."""
+        """*piece* of each of *rows*, with the newest cells."""
         get = pb.Get(row=b"", max_versions=1, store_limit=piece.limit)
         get.column.add(family=piece.family)
         _add_filter(get, columns_filter(MESSAGES, piece))
-        found = self._gets(table, rows, get, deadline)
-        return [[(column, cell) for column, (cell,) in row.cells.items()] for row in found]
+        results = self._gets(table, rows, get, deadline)
+        return [[(column, cell) for column, (cell,) in row.cells.items()] for row in results]
 
     def rows(
         self,
@@ -105,7 +107,7 @@ class NativeClient:
         each: int | None = None,
         bounds: Sequence[bytes] = (),
     ) -> list[Row]:
-        """Return the first *limit* rows of *ranges*, as `FirstRowsClient.rows` says."""
+        """The first *limit* rows of *ranges*, as `FirstRowsClient.rows` says."""
         pieces = NativePieces(self._cluster, table, ranges, wanted, limit, each=each, bounds=bounds)
         pieces.ask_for(limit)
         rows: list[Row] = []
@@ -119,8 +121,8 @@ class NativeClient:
     def _gets(
         self, table: str, rows: Sequence[bytes], get: pb.Get, deadline: Deadline, *, one_version: bool = True
     ) -> list[Row]:
-        """Return each of *rows*, without cells if nothing of it is visible."""
-        found: list[Row | None] = [None] * len(rows)
+        """Each of *rows*, without cells if nothing of it is visible."""
+        results: list[Row | None] = [None] * len(rows)
 
         def fill(action: pb.Action, place: int, _: list[bytes]) -> None:
             action.get.CopyFrom(get)
@@ -129,16 +131,16 @@ class NativeClient:
         def keep(place: int, row: Row) -> None:
             if row.cells and row.key != rows[place]:
                 raise WrongReply(f"the row {row.key[:100]!r} came instead of {rows[place][:100]!r}")
-            found[place] = row
+            results[place] = row
 
         def attempt(soon: Deadline) -> None:
-            left = [place for place, one in enumerate(found) if one is None]
-            failures = self._multi(table, rows, left, fill, soon, keep, one_version)
+            remaining = [place for place, row in enumerate(results) if row is None]
+            failures = self._multi(table, rows, remaining, fill, soon, keep, one_version)
             if failures:
                 raise next((exc for exc in failures.values() if not _passes(exc)), next(iter(failures.values())))
 
         self._cluster.retried(attempt, table, "Multi", deadline)
-        return [one for one in found if one is not None]
+        return [row for row in results if row is not None]
 
     def _multi(
         self,
@@ -156,10 +158,10 @@ class NativeClient:
         """
         failures: dict[int, Exception] = {}
         regions = self._cluster.regions(table, deadline)
-        sent: list[tuple[Sent, list[tuple[LocatedRegion, Places]]]] = []
-        for server, asked in _by_server(regions, rows, places, failures).items():
+        sent: list[tuple[RpcCall, list[tuple[LocatedRegion, Places]]]] = []
+        for server, parts in _by_server(regions, rows, places, failures).items():
             request, block = pb.MultiRequest(), list[bytes]()
-            for region, mine in asked:
+            for region, mine in parts:
                 part = request.regionAction.add(region=region.specifier())
                 for index, place in enumerate(mine):
                     fill(part.action.add(index=index), place, block)
@@ -168,20 +170,20 @@ class NativeClient:
                     server, CLIENT, "Multi", request, pb.MultiResponse, deadline, b"".join(block)
                 )
             except CALL_ERRORS as exc:
-                failures.update((place, exc) for _, mine in asked for place in mine)
+                failures.update((place, exc) for _, mine in parts for place in mine)
             else:
-                sent.append((call, asked))
-        for call, asked in sent:
+                sent.append((call, parts))
+        for call, parts in sent:
             try:
-                self._answered(call, asked, failures, deadline, keep, one_version)
+                self._answered(call, parts, failures, deadline, keep, one_version)
             except CALL_ERRORS as exc:
-                failures.update((place, exc) for _, mine in asked for place in mine)
+                failures.update((place, exc) for _, mine in parts for place in mine)
         return failures
 
     def _answered(
         self,
-        call: Sent,
-        asked: list[tuple[LocatedRegion, Places]],
+        call: RpcCall,
+        parts: list[tuple[LocatedRegion, Places]],
         failures: dict[int, Exception],
         deadline: Deadline,
         keep: Callable[[int, Row], None],
@@ -189,55 +191,47 @@ class NativeClient:
     ) -> None:
         message, data, start, end = call.wait(deadline)
         results = message.regionActionResult
-        if len(results) != len(asked):
-            raise WrongReply(f"{len(results)} regions answered instead of {len(asked)}")
+        if len(results) != len(parts):
+            raise WrongReply(f"{len(results)} regions answered instead of {len(parts)}")
         counts: list[int] = []
         owners: Places = []
-        for (_, places), of_region in zip(asked, results, strict=True):
+        for (_, places), of_region in zip(parts, results, strict=True):
             if of_region.HasField("exception"):
                 exc = _server_error(of_region.exception)
                 failures.update((place, exc) for place in places)
                 continue
             answered = of_region.resultOrException
-            if sorted(one.index for one in answered) != list(range(len(places))):
+            if sorted(result.index for result in answered) != list(range(len(places))):
                 raise WrongReply(f"{len(answered)} results came that are not those of the {len(places)} rows")
-            for one in answered:
-                place = places[one.index]
-                if one.HasField("exception"):
-                    failures[place] = _server_error(one.exception)
+            for result in answered:
+                place = places[result.index]
+                if result.HasField("exception"):
+                    failures[place] = _server_error(result.exception)
                 else:
                     owners.append(place)
-                    counts.append(one.result.associated_cell_count)
+                    counts.append(result.result.associated_cell_count)
         rows = decoded_rows(data, start, end, counts, one_version=one_version)
         for place, row in zip(owners, rows, strict=True):
             keep(place, row)
 
 
-class _Mutations:
-    """Makes the actions of mutations, whose cells follow the message."""
-
-    def __init__(self, mutations: Sequence[Mutation]) -> None:
-        self._mutations = mutations
-        self._names: dict[bytes, bytes] = {}
-
-    def __call__(self, action: pb.Action, place: int, block: list[bytes]) -> None:
-        mutation = self._mutations[place]
-        proto = action.mutation
-        proto.row = mutation.row
-        if isinstance(mutation, Put):
-            proto.mutate_type = _PUT
-            proto.associated_cell_count = encode_put(mutation, block, self._names)
-        else:
-            proto.mutate_type = _DELETE
-            proto.associated_cell_count = encode_delete(mutation, block)
-            if mutation.columns is None:
-                proto.timestamp = mutation.timestamp
+def _encode(mutation: Mutation, proto: pb.MutationProto, block: list[bytes], names: dict[bytes, bytes]) -> None:
+    """Fill *proto*; the cells follow the message, in *block*."""
+    proto.row = mutation.row
+    if isinstance(mutation, Put):
+        proto.mutate_type = _PUT
+        proto.associated_cell_count = encode_put(mutation, block, names)
+    else:
+        proto.mutate_type = _DELETE
+        proto.associated_cell_count = encode_delete(mutation, block)
+        if mutation.columns is None:
+            proto.timestamp = mutation.timestamp
 
 
 def _by_server(
     regions: TableRegions, rows: Sequence[bytes], places: Places, failures: dict[int, Exception]
 ) -> dict[HostPort, list[tuple[LocatedRegion, Places]]]:
-    """Return the places by server and region; those on no server at the moment become *failures*."""
+    """The places by server and region; those on no server at the moment become *failures*."""
     by_region: dict[bytes, tuple[LocatedRegion, Places]] = {}
     for place in places:
         try:
@@ -246,19 +240,15 @@ def _by_server(
         except ServerError as exc:
             failures[place] = exc
             continue
-        known = by_region.get(region.name)
-        if known is None:
-            by_region[region.name] = (region, [place])
-        else:
-            known[1].append(place)
+        by_region.setdefault(region.name, (region, []))[1].append(place)
     by_server: dict[HostPort, list[tuple[LocatedRegion, Places]]] = {}
     for region, mine in by_region.values():
         by_server.setdefault(region.on_server(), []).append((region, mine))
     return by_server
 
 
-def _server_error(found: pb.NameBytesPair) -> ServerError:
-    return ServerError(found.name, found.value.decode(errors="replace"))
+def _server_error(pair: pb.NameBytesPair) -> ServerError:
+    return ServerError(pair.name, pair.value)
 
 
 def _passes(exc: Exception) -> bool:
@@ -331,34 +321,34 @@ class NativePieces(Pieces):
         try:
             if scanner is None:
                 scanner = self._opened(count, deadline)
-            found = scanner.next(count, deadline)
+            rows = scanner.next(count, deadline)
         except CALL_ERRORS:
             if scanner is not None:
                 scanner.close(deadline.within(_CLOSE_SECONDS))
             raise
-        if found:
-            keys = self._rest(scanner.keys)
-            check_scanned([row.key for row in found], keys, len(found), reverse=self._wanted.reverse)
-            self._drop_until(found[-1].key)
+        if rows:
+            keys = self._unread(scanner.keys)
+            check_scanned([row.key for row in rows], keys, len(rows), reverse=self._wanted.reverse)
+            self._drop_until(rows[-1].key)
         if scanner.done:
             self._drop_scanned(scanner.keys)
         else:
             self._scanner = scanner
-        return [Row(row.key, {}) for row in found] if self._wanted.keys_only else found
+        return [Row(row.key, {}) for row in rows] if self._wanted.keys_only else rows
 
-    def _rest(self, keys: KeyRange) -> KeyRange:
-        """Return what was not read yet of *keys*, those of a scanner."""
-        first = self._left[0]
+    def _unread(self, keys: KeyRange) -> KeyRange:
+        """The rest of *keys*, those of a scanner."""
+        first = self._rest[0]
         if self._wanted.reverse:
             return keys.before(first.stop) if first.stop else keys
         return KeyRange(max(keys.start, first.start), keys.stop)
 
     def _opened(self, count: int, deadline: Deadline) -> _Scanner:
-        """Return a scanner of the next region that has some of the ranges."""
+        """A scanner of the next region that has some of the ranges."""
         regions = self._cluster.regions(self._table, deadline)
-        first, reverse = self._left[0], self._wanted.reverse
+        first, reverse = self._rest[0], self._wanted.reverse
         region = regions.before(first.stop) if reverse else regions.of(first.start)
-        ranges = [_common(keys, region) for keys in self._left[: 1 if reverse else RANGES_A_CALL]]
+        ranges = [_common(keys, region) for keys in self._rest[: 1 if reverse else RANGES_A_CALL]]
         ranges = [keys for keys in ranges if not keys.is_empty()]
         if not ranges:  # a region that has changed between two looks
             raise WrongReply("the region does not hold the range")
@@ -369,10 +359,10 @@ class NativePieces(Pieces):
     def _drop_scanned(self, keys: KeyRange) -> None:
         """Remove *keys*, of which all was read, and what comes before them from the ranges."""
         if self._wanted.reverse:
-            left = [one.before(keys.start) for one in self._left] if keys.start else []
+            rest = [part.before(keys.start) for part in self._rest] if keys.start else []
         else:
-            left = [KeyRange(max(one.start, keys.stop), one.stop) for one in self._left] if keys.stop else []
-        self._left = [one for one in left if not one.is_empty()]
+            rest = [KeyRange(max(part.start, keys.stop), part.stop) for part in self._rest] if keys.stop else []
+        self._rest = [part for part in rest if not part.is_empty()]
 
 
 class _Scanner:
@@ -394,23 +384,25 @@ class _Scanner:
         self._server = region.on_server()
         self._scan = _scan(ranges, wanted, encoded_filter, limit)
         self._limit = limit
-        self._one = wanted.versions == 1
+        self._one_version = wanted.versions == 1
         self._number: int | None = None
         self._calls = 0
-        self._ahead: Sent | None = None
+        self._ahead: RpcCall | None = None
         self._part: Row | None = None
 
     def next(self, count: int, deadline: Deadline) -> list[Row]:
-        """Return the next rows, about *count*, possibly none; after any error the scanner is of no use."""
+        """The next rows, about *count*, possibly none; after any error the scanner is of no use."""
         sent, self._ahead = self._ahead, None
         if sent is None:
             sent = self._send(count, deadline)
         message, data, start, end = sent.wait(deadline)
         if message.scanner_id:
             self._number = message.scanner_id
-        found = self._whole(decoded_rows(data, start, end, message.cells_per_result, one_version=self._one), message)
+        rows = self._whole(
+            decoded_rows(data, start, end, message.cells_per_result, one_version=self._one_version), message
+        )
         if self._limit is not None:
-            self._limit -= len(found)
+            self._limit -= len(rows)
         if not message.more_results or not message.more_results_in_region:
             self.done, self._number = True, None  # HBase has closed it
         elif self._number is None:
@@ -421,8 +413,8 @@ class _Scanner:
         elif self._calls > 1:
             self._ahead = self._send(count, deadline)
         if self.done and self._part is not None:
-            found.append(self._part)
-        return found
+            rows.append(self._part)
+        return rows
 
     def close(self, deadline: Deadline) -> None:
         """Have the scanner closed, and wait for no answer."""
@@ -437,7 +429,7 @@ class _Scanner:
         except CALL_ERRORS:
             pass  # it expires by itself after a minute
 
-    def _send(self, count: int, deadline: Deadline) -> Sent:
+    def _send(self, count: int, deadline: Deadline) -> RpcCall:
         request = pb.ScanRequest(number_of_rows=count, client_handles_partials=True, client_handles_heartbeats=True)
         if self._limit is not None:
             request.limit_of_rows = self._limit  # HBase counts again in each call
@@ -450,19 +442,19 @@ class _Scanner:
         self._calls += 1
         return self._servers.send(self._server, CLIENT, "Scan", request, pb.ScanResponse, deadline)
 
-    def _whole(self, found: list[Row], message: pb.ScanResponse) -> list[Row]:
-        """Return the rows that are complete; the beginning of one that is larger than an answer is kept."""
+    def _whole(self, rows: list[Row], message: pb.ScanResponse) -> list[Row]:
+        """The rows that are complete; the beginning of one that is larger than an answer is kept."""
         partial = message.partial_flag_per_result
         if not any(partial) and self._part is None:
-            return found
-        if partial and len(partial) != len(found):
+            return rows
+        if partial and len(partial) != len(rows):
             raise WrongReply("an answer does not say which of its rows are complete")
         whole: list[Row] = []
-        for place, row in enumerate(found):
+        for place, row in enumerate(rows):
             part, self._part = self._part, None
             if part is not None:
                 if part.key == row.key:
-                    if self._one and not part.cells.keys().isdisjoint(row.cells):
+                    if self._one_version and not part.cells.keys().isdisjoint(row.cells):
                         raise WrongReply("a part of a row came twice")
                     row = joined(part, row)
                 else:
@@ -475,7 +467,7 @@ class _Scanner:
 
 
 def _scan(ranges: Sequence[KeyRange], wanted: Selection, encoded_filter: bytes | None, limit: int | None) -> pb.Scan:
-    """Return the scan of *ranges*, which are sorted and disjoint (in reverse there is one)."""
+    """The scan of *ranges*, which are sorted and disjoint (in reverse there is one)."""
     scan = pb.Scan(max_versions=wanted.versions, max_result_size=PIECE_BYTES)
     if wanted.reverse:
         scan.reversed = True

@@ -1,25 +1,26 @@
-"""A cluster: where regions are, and calls that are repeated where one has moved or its server has stopped."""
+"""A cluster: its cells, its registry, its regions, and calls repeated where one has moved or its server stopped."""
 
 from __future__ import annotations
 
 import logging
 import struct
 import threading
-from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from google.protobuf.message import DecodeError
 
 from webtable._clock import clock
 from webtable._process_hooks import renew_after_fork
-from webtable.errors import StoreError, TableNotFound
+from webtable.errors import StoreError
 from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.connection import CALL_ERRORS, ServerError, translated
 from webtable.store.hbase.native.servers import CLIENT, MASTER, exclusively
-from webtable.store.hbase.shared.failures import LEAST_ATTEMPT, ServerLog, WrongReply, disabled, one_attempt, repeated
-from webtable.store.hbase.shared.sockets import CONNECT_SECONDS, connected
+from webtable.store.hbase.shared import failures
+from webtable.store.hbase.shared.base import plain_name
+from webtable.store.hbase.shared.failures import LEAST_ATTEMPT, WrongReply
+from webtable.store.hbase.shared.sockets import CONNECT_SECONDS, connected, seconds_until
 from webtable.store.metrics import subject_of
 from webtable.store.rows import Cell, Row, distinct_columns
 from webtable.store.url import HostPort
@@ -34,21 +35,20 @@ if TYPE_CHECKING:
     from webtable.store.rows import Delete, Put
 
 
-# --- Cells as HBase's KeyValueCodec writes them, which follow the messages of calls and answers -----------------------
+# --- Cells ------------------------------------------------------------------------------------------------------------
 #
-# A cell is: the length of all that follows, the length of its key, the length of its value, the length of its row,
-# the row, the length of its family in one byte, family, qualifier, timestamp, type, and the value (KeyValue.java).
+# They follow the messages of calls and answers, as HBase's KeyValueCodec writes them. A cell is: the length of all that
+# follows, the length of its key, the length of its value, the length of its row, the row, the length of its family in
+# one byte, family, qualifier, timestamp, type, and the value (KeyValue.java).
 
 
-PUT: Final = 4
-_DELETE, _DELETE_COLUMN, _DELETE_FAMILY = 8, 12, 14
+_PUT, _DELETE, _DELETE_COLUMN, _DELETE_FAMILY = 4, 8, 12, 14  # KeyValue.Type
 _HEAD = struct.Struct(">IIIH")
 _TAIL = struct.Struct(">QB")
 _TIMESTAMP = struct.Struct(">Q")
-_SHORTEST: Final = 4 + 4 + 4 + 2 + 1 + 8 + 1
-"""The bytes of a cell in which everything is empty that may be."""
+_SHORTEST: Final = 4 + 4 + 4 + 2 + 1 + 8 + 1  # the bytes of a cell in which everything is empty that may be
+# Names of columns that are remembered while a block is read: those of links differ from row to row.
 _MOST_NAMES: Final = 4096
-"""Names of columns that are remembered while a block is read: those of links differ from row to row."""
 
 
 def encode_put(put: Put, out: list[bytes], names: dict[bytes, bytes]) -> int:
@@ -63,7 +63,7 @@ def encode_put(put: Put, out: list[bytes], names: dict[bytes, bytes]) -> int:
             if len(names) < _MOST_NAMES:
                 names[column] = name
         key, size = length + len(name) + 11, len(value)
-        out += (head(key + size + 8, key, size, length), row, name, tail(timestamp, PUT), value)
+        out += (head(key + size + 8, key, size, length), row, name, tail(timestamp, _PUT), value)
     return len(put.cells)
 
 
@@ -90,7 +90,7 @@ def _name(column: bytes) -> bytes:
 
 
 def decoded_rows(data: bytes, start: int, end: int, counts: Sequence[int], *, one_version: bool = True) -> list[Row]:
-    """Return the rows of a block of cells, from *start* to *end* of *data*; *counts* has the cells of each.
+    """The rows of a block of cells, from *start* to *end* of *data*; *counts* has the cells of each.
 
     With *one_version* each column has one cell. A row without cells has no key. Raises `WrongReply` if the lengths in
     the block do not fit.
@@ -138,7 +138,7 @@ def _column(name: bytes) -> bytes:
 
 
 def joined(part: Row, rest: Row) -> Row:
-    """Return the row of which *part* and *rest* are."""
+    """The row of which *part* and *rest* are."""
     cells = dict(part.cells)
     for column, more in rest.cells.items():
         before = cells.get(column)
@@ -146,10 +146,9 @@ def joined(part: Row, rest: Row) -> Row:
     return Row(part.key, cells)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-
-
-# --- The registry: where hbase:meta and the active master are, by ZooKeeper or by asking the masters themselves -------
+# --- The registry -----------------------------------------------------------------------------------------------------
+#
+# It answers where hbase:meta and the active master are now; nothing is cached. The errors are those of calls.
 
 
 T = TypeVar("T")
@@ -157,38 +156,24 @@ T = TypeVar("T")
 _LOGGER: Final = logging.getLogger("webtable.store.hbase.zookeeper")
 _MAGIC: Final = b"PBUF"
 _LENGTH = struct.Struct(">I")
-_SHARE: Final = 1 / 2
-"""The share of the remaining time that one of several masters may use."""
+_SHARE: Final = 1 / 2  # of the remaining time, that one of several masters may use
 
 
-class Registry(ABC):
-    """Answers where the parts of a cluster are now; nothing is cached. The errors are those of calls."""
+class ZooKeeperRegistry:
+    """The registry in ZooKeeper, at *hosts* (`zk1:2181,zk2:2181`), in the nodes below *parent* (`/hbase`)."""
 
-    @abstractmethod
-    def meta(self, deadline: Deadline) -> HostPort:
-        """Return the server of hbase:meta."""
-
-    @abstractmethod
-    def master(self, deadline: Deadline) -> HostPort:
-        """Return the active master."""
-
-
-class ZooKeeperRegistry(Registry):
-    """The registry in ZooKeeper, at *hosts* (`zk1:2181,zk2:2181`), in the nodes below *parent* (`/hbase`).
-
-    A session is opened for each question: there are few, and a session that stays has threads that no fork survives.
-    """
+    # A session is opened for each question: there are few, and a session that stays has threads that no fork survives.
 
     def __init__(self, hosts: str, parent: str) -> None:
         self._hosts = hosts
         self._parent = parent
 
     def meta(self, deadline: Deadline) -> HostPort:
-        """Return the server of hbase:meta."""
+        """The server of hbase:meta."""
         return self._read("meta-region-server", lambda data: pb.MetaRegionServer.FromString(data).server, deadline)
 
     def master(self, deadline: Deadline) -> HostPort:
-        """Return the active master."""
+        """The active master."""
         return self._read("master", lambda data: pb.Master.FromString(data).master, deadline)
 
     def _read(self, node: str, read: Callable[[bytes], pb.ServerName], deadline: Deadline) -> HostPort:
@@ -197,9 +182,7 @@ class ZooKeeperRegistry(Registry):
         from kazoo.handlers.threading import KazooTimeoutError
 
         self._check_reached(deadline)
-        seconds = deadline.left()
-        if not seconds:
-            raise TimeoutError
+        seconds = seconds_until(deadline)
         path = f"{self._parent}/{node}"
         client = KazooClient(self._hosts, timeout=max(seconds, 1.0), read_only=True, logger=_LOGGER)
         try:
@@ -212,7 +195,7 @@ class ZooKeeperRegistry(Registry):
             raise TimeoutError(f"ZooKeeper at {self._hosts} does not answer") from None
         except NoNodeError:
             raise ConnectionError(
-                f"ZooKeeper at {self._hosts} has no {self._parent}/{node}: HBase is not up, or has another ?parent="
+                f"ZooKeeper at {self._hosts} has no {path}: HBase is not up, or has another ?parent="
             ) from None
         except KazooException as exc:
             raise ConnectionError(f"ZooKeeper at {self._hosts}: {type(exc).__name__} {exc}") from exc
@@ -221,10 +204,9 @@ class ZooKeeperRegistry(Registry):
                 client.stop()
             client.close()
         try:
-            found = read(_plain(data))
+            return _server(read(_message(data)))
         except DecodeError as exc:
-            raise WrongReply(f"{self._parent}/{node} in ZooKeeper is not of HBase") from exc
-        return _server(found)
+            raise WrongReply(f"{path} in ZooKeeper is not of HBase") from exc
 
     def _check_reached(self, deadline: Deadline) -> None:
         """Raise `OSError` if no host takes connections: kazoo would try again without a word until the deadline."""
@@ -240,7 +222,7 @@ class ZooKeeperRegistry(Registry):
         raise ConnectionError(f"no connection to ZooKeeper at {self._hosts}: {errors[0]}") from errors[0]
 
 
-class MasterRegistry(Registry):
+class MasterRegistry:
     """The registry by the masters at *addresses* themselves, or other servers of the cluster (HBase 2.3 or newer)."""
 
     def __init__(self, addresses: Sequence[HostPort], servers: Servers) -> None:
@@ -248,22 +230,22 @@ class MasterRegistry(Registry):
         self._servers = servers
 
     def meta(self, deadline: Deadline) -> HostPort:
-        """Return the server of hbase:meta."""
-        found = self._ask("GetMetaRegionLocations", pb.GetMetaRegionLocationsResponse, deadline).meta_locations
-        first = next((one for one in found if not one.region_info.replica_id), None)
+        """The server of hbase:meta."""
+        answer = self._ask("GetMetaRegionLocations", pb.GetMetaRegionLocationsResponse, deadline)
+        first = next((location for location in answer.meta_locations if not location.region_info.replica_id), None)
         if first is None or not first.server_name.host_name:
             raise ConnectionError("hbase:meta is on no server at the moment")
         return _server(first.server_name)
 
     def master(self, deadline: Deadline) -> HostPort:
-        """Return the active master."""
-        found = self._ask("GetActiveMaster", pb.GetActiveMasterResponse, deadline)
-        if not found.server_name.host_name:
+        """The active master."""
+        name = self._ask("GetActiveMaster", pb.GetActiveMasterResponse, deadline).server_name
+        if not name.host_name:
             raise ConnectionError("no master is active at the moment")
-        return _server(found.server_name)
+        return _server(name)
 
     def _ask(self, method: str, response: type[T], deadline: Deadline) -> T:
-        """Return the answer of the first master that gives one."""
+        """The answer of the first master that gives one."""
         errors: list[Exception] = []
         for server in self._addresses:
             several = len(self._addresses) - len(errors) > 1
@@ -275,8 +257,11 @@ class MasterRegistry(Registry):
         raise errors[0]
 
 
-def _plain(data: bytes) -> bytes:
-    """Return the message in a node: after HBase's mark, and after the name of the writer (RecoverableZooKeeper)."""
+Registry: TypeAlias = ZooKeeperRegistry | MasterRegistry
+
+
+def _message(data: bytes) -> bytes:
+    """The message in a node: after HBase's mark, and after the name of the writer (RecoverableZooKeeper)."""
     if data[:1] == b"\xff" and len(data) >= 5:
         data = data[5 + _LENGTH.unpack_from(data, 1)[0] :]
     if data[:4] != _MAGIC:
@@ -284,13 +269,13 @@ def _plain(data: bytes) -> bytes:
     return data[4:]
 
 
-def _server(found: pb.ServerName) -> HostPort:
-    if not (found.host_name and isinstance(found.host_name, str)):  # it is bytes where it is not UTF-8
-        raise WrongReply(f"a server with the name {found.host_name!r:.100}")
-    return HostPort(found.host_name, found.port)
+def _server(name: pb.ServerName) -> HostPort:
+    if not (name.host_name and isinstance(name.host_name, str)):  # it is bytes where it is not UTF-8
+        raise WrongReply(f"a server with the name {name.host_name!r:.100}")
+    return HostPort(name.host_name, name.port)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Regions ----------------------------------------------------------------------------------------------------------
 
 
 _META: Final = "hbase:meta"
@@ -310,26 +295,25 @@ class LocatedRegion(NamedTuple):
     info: pb.RegionInfo | None
 
     def on_server(self) -> HostPort:
-        """Return its server; raises `ServerError` if it is on none at the moment."""
+        """Its server; raises `ServerError` if it is on none at the moment."""
         if self.server is None:
             raise _nowhere()
         return self.server
 
     def specifier(self) -> pb.RegionSpecifier:
-        """Return the region as calls name it."""
+        """The region as calls name it."""
         return pb.RegionSpecifier(type=_BY_NAME, value=self.name)
 
 
 class TableRegions:
     """The regions of a table in key order, as they were at one moment."""
 
-    def __init__(self, table: str, regions: Sequence[LocatedRegion]) -> None:
-        self.table = table
+    def __init__(self, regions: Sequence[LocatedRegion]) -> None:
         self.regions = regions
         self._starts = [region.start for region in regions]
 
     def of(self, row: bytes) -> LocatedRegion:
-        """Return the region of *row*; raises `ServerError` if it is on no server at the moment."""
+        """The region of *row*; raises `ServerError` if it is on no server at the moment."""
         region = self.regions[bisect_right(self._starts, row) - 1]
         # While a region splits, there may be a gap where it was.
         if region.start > row or (region.stop and row >= region.stop):
@@ -337,7 +321,7 @@ class TableRegions:
         return region
 
     def before(self, row: bytes) -> LocatedRegion:
-        """Return the region of the keys just before *row*; an empty one is the end of the table."""
+        """The region of the keys just before *row*; an empty one is the end of the table."""
         region = self.regions[(bisect_left(self._starts, row) if row else len(self._starts)) - 1]
         if (row and region.start >= row) or (region.stop and (not row or row > region.stop)):
             raise _nowhere()
@@ -348,13 +332,19 @@ def _nowhere() -> ServerError:
     return ServerError("NotServingRegionException", "the region is on no server at the moment")
 
 
+# --- The cluster ------------------------------------------------------------------------------------------------------
+#
+# What a call finds out of date (a region, the master, hbase:meta) is forgotten and looked up by the next attempt,
+# within the same deadline. Every call may be repeated: cells have timestamps, and changes of tables have nonces.
+
+
 class Cluster:
     """The cluster of *registry*, reached by *servers*."""
 
     def __init__(self, name: str, registry: Registry, servers: Servers) -> None:
         self.name = name
         self.servers: Final = servers
-        self.log: Final = ServerLog(name)
+        self.log: Final = failures.ServerLog(name)
         self._registry = registry
         self._meta: HostPort | None = None
         self._master: HostPort | None = None
@@ -366,27 +356,25 @@ class Cluster:
         """Replace the lock; what is known of regions is valid in the child as well."""
         self._locating = threading.RLock()
 
-    # ---- calls
-
     def retried(self, do: Callable[[Deadline], T], table: str | None, call: str, deadline: Deadline) -> T:
-        """Return `do(deadline)`, repeated while its errors pass, each time with what has changed looked up again."""
-        failures = 0
+        """`do(deadline)`, repeated while its errors pass, each time with what has changed looked up again."""
+        failed = 0
 
         def attempt() -> T:
-            nonlocal failures
-            least = LEAST_ATTEMPT if failures else 0.0  # a short deadline has time for a second attempt too
-            began, soon = clock.monotonic(), one_attempt(deadline, subject_of(self.name, table), least)
+            nonlocal failed
+            least = LEAST_ATTEMPT if failed else 0.0  # a short deadline has time for a second attempt too
+            began, soon = clock.monotonic(), failures.one_attempt(deadline, subject_of(self.name, table), least)
             try:
                 return do(soon)
             except CALL_ERRORS as exc:
-                failures += 1
+                failed += 1
                 error = translated(exc, self.name, table, call, clock.monotonic() - began)
-                self.failed(exc, table, failures, deadline)
+                self.failed(exc, table, failed, deadline)
                 raise error from exc
 
-        return repeated(attempt, deadline, self.log, table)
+        return failures.repeated(attempt, deadline, self.log, table)
 
-    def failed(self, exc: Exception, table: str | None, failures: int, deadline: Deadline) -> None:
+    def failed(self, exc: Exception, table: str | None, failed: int, deadline: Deadline) -> None:
         """Forget what *exc* says is out of date; raises the error of a table that is disabled or gone."""
         if isinstance(exc, ServerError) and not exc.passes:
             return
@@ -394,17 +382,17 @@ class Cluster:
             clock.sleep(min(exc.pause, deadline.left()))
         if not isinstance(exc, ServerError) or exc.moved:
             self.forget(table)
-            if failures > 1:  # the table is looked at first, as it is what changes most often
+            if failed > 1:  # the table is looked at first, as it is what changes most often
                 self._meta = self._master = None
                 self._check_enabled(table, deadline)
 
     def forget(self, table: str | None) -> None:
         """Drop what is known of the regions of *table*."""
         if table is not None:
-            self._tables.pop(_plain_cluster(table), None)
+            self._tables.pop(plain_name(table), None)
 
     def ask_master(self, method: str, request: Message, response: type[T], deadline: Deadline) -> T:
-        """Return the answer of the active master; raises the errors of calls."""
+        """The answer of the active master; raises the errors of calls."""
         master = self._master = self._master or self._registry.master(deadline)  # which others may forget meanwhile
         return self.servers.ask(master, MASTER, method, request, response, deadline)
 
@@ -413,20 +401,18 @@ class Cluster:
         host, _, port = server.rpartition(":")
         self.servers.touch(HostPort(host, int(port)), CLIENT, deadline)
 
-    # ---- regions
-
     def regions(self, table: str, deadline: Deadline, *, fresh: bool = False) -> TableRegions:
-        """Return the regions of *table*; raises `TableNotFound`, and the errors of calls."""
-        name = _plain_cluster(table)
-        known = self._tables.get(name)
-        if known is not None and not fresh:
-            return known
+        """The regions of *table*; raises `TableNotFound`, and the errors of calls."""
+        name = plain_name(table)
+        cached = self._tables.get(name)
+        if cached is not None and not fresh:
+            return cached
 
         def located() -> TableRegions:
-            again = self._tables.get(name)
-            if again is None or again is known:
-                again = self._tables[name] = TableRegions(table, self._read_regions(name, deadline))
-            return again
+            regions = self._tables.get(name)
+            if regions is None or regions is cached:  # no other thread has read them meanwhile
+                regions = self._tables[name] = TableRegions(self._read_regions(name, deadline))
+            return regions
 
         return exclusively(self._locating, located, deadline, "the regions were not found in time")
 
@@ -435,36 +421,35 @@ class Cluster:
             meta = self._meta = self._registry.meta(deadline)
             return [LocatedRegion(b"", b"", _META_REGION, meta, None)]
         start, stop = f"{name},,".encode(), f"{name}-".encode()  # the sign after the comma
-        found: list[LocatedRegion] = []
+        regions: list[LocatedRegion] = []
         for row, cells in self._meta_rows(start, stop, b"info", deadline):
             info = _parsed(pb.RegionInfo, cells.get(b"info:regioninfo", b""))
             if info is None or info.split or info.offline or info.replica_id:
                 continue
             host, _, port = cells.get(b"info:server", b"").decode(errors="replace").rpartition(":")
             server = HostPort(host, int(port)) if host and port.isdigit() else None
-            found.append(LocatedRegion(info.start_key, info.end_key, row, server, info))
-        if not found:
-            raise TableNotFound(f"{subject_of(self.name, name)} does not exist; create it first")
-        found.sort(key=lambda region: region.start)
-        return found
+            regions.append(LocatedRegion(info.start_key, info.end_key, row, server, info))
+        if not regions:
+            raise failures.missing(self.name, name)
+        return sorted(regions, key=lambda region: region.start)
 
     def _check_enabled(self, table: str | None, deadline: Deadline) -> None:
         """Raise the error of a table that is disabled: its regions look as if they moved for ever."""
         if table is None or not deadline.left():
             return
-        row = _plain_cluster(table).encode()
+        row = plain_name(table).encode()
         try:
             rows = self._meta_rows(row, row + b"\x00", b"table", deadline.within(LEAST_ATTEMPT))
             state = _parsed(pb.TableState, rows[0][1].get(b"table:state", b""), marked=False) if rows else None
         except CALL_ERRORS:
             return
         if state is not None and state.state in _DISABLED:
-            raise disabled(self.name, table)
+            raise failures.disabled(self.name, table)
 
     def _meta_rows(
         self, start: bytes, stop: bytes, family: bytes, deadline: Deadline
     ) -> list[tuple[bytes, dict[bytes, bytes]]]:
-        """Return the rows of hbase:meta from *start* to *stop*."""
+        """The rows of hbase:meta from *start* to *stop*."""
         meta = self._meta = self._meta or self._registry.meta(deadline)  # as above
         rows: list[tuple[bytes, dict[bytes, bytes]]] = []
         while True:
@@ -478,21 +463,17 @@ class Cluster:
             )
             sent = self.servers.send(meta, CLIENT, "Scan", request, pb.ScanResponse, deadline)
             message, data, at, end = sent.wait(deadline)
-            found = decoded_rows(data, at, end, message.cells_per_result)
-            rows += [(row.key, {column: cell.value for column, (cell,) in row.cells.items()}) for row in found]
-            if len(found) < _META_ROWS and not message.more_results_in_region:
+            piece = decoded_rows(data, at, end, message.cells_per_result)
+            rows += [(row.key, {column: cell.value for column, (cell,) in row.cells.items()}) for row in piece]
+            if len(piece) < _META_ROWS and not message.more_results_in_region:
                 return rows
-            if not found:
+            if not piece:
                 raise WrongReply("hbase:meta has more rows, and gives none")
-            start = found[-1].key
-
-
-def _plain_cluster(table: str) -> str:
-    return table.removeprefix("default:")
+            start = piece[-1].key
 
 
 def _parsed(kind: type[T], value: bytes, *, marked: bool = True) -> T | None:
-    """Return the message in a cell of hbase:meta, with *marked* after its mark; None if there is none."""
+    """The message in a cell of hbase:meta, with *marked* after its mark; None if there is none."""
     try:
         return kind.FromString(value[4:] if marked else value) if value else None  # type: ignore[attr-defined]
     except DecodeError as exc:

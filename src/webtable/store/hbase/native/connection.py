@@ -1,8 +1,4 @@
-"""A connection to one service of one server: several calls in flight, whose answers come in any order.
-
-There is no thread for reading: of the threads that wait for answers one reads, for all of them. RPC.proto of HBase
-describes the form of calls and answers: a length, a header, a message, and cells after it.
-"""
+"""A connection to a service of a server: its errors, its bytes, TLS, the calls in flight on it, and Kerberos."""
 
 from __future__ import annotations
 
@@ -15,17 +11,17 @@ import struct
 import threading
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol
 
 from google.protobuf.message import DecodeError
 
 from webtable._clock import clock
 from webtable._process_hooks import renew_after_fork
-from webtable.errors import InvalidArgument, StoreError, StoreRefused, StoreUnavailable, TableNotFound, WebTableError
+from webtable.errors import InvalidArgument, StoreUnavailable, WebTableError
 from webtable.store.hbase.native import hbase_pb2 as pb
-from webtable.store.hbase.shared.failures import WrongReply, answered
+from webtable.store.hbase.shared.failures import WrongReply, answered, gist, passes, unanswered
 from webtable.store.hbase.shared.filters import varint
-from webtable.store.hbase.shared.sockets import CONNECT_SECONDS, connected
+from webtable.store.hbase.shared.sockets import CONNECT_SECONDS, connected, seconds_until
 from webtable.store.metrics import subject_of
 
 if TYPE_CHECKING:
@@ -36,7 +32,7 @@ if TYPE_CHECKING:
     from webtable.store.deadline import Deadline
 
 
-# --- HBase's exceptions as errors of this package, and those of connections as errors of the store --------------------
+# --- Errors -----------------------------------------------------------------------------------------------------------
 #
 # What an exception means is decided by its Java class, whose name is in each answer.
 
@@ -58,20 +54,6 @@ _MOVED: Final = frozenset(
         "YouAreDeadException",
     }
 )
-_BUSY: Final = frozenset(
-    {
-        "RegionTooBusyException",
-        "CallQueueTooBigException",
-        "CallDroppedException",
-        "ServerTooBusyException",
-        "RpcThrottlingException",
-        "RetryImmediatelyException",
-        "MultiActionResultTooLarge",
-    }
-)
-SCANNER_LOST: Final = frozenset(
-    {"UnknownScannerException", "OutOfOrderScannerNextException", "ScannerResetException", "LeaseException"}
-)
 _DENIED: Final = frozenset({"AccessControlException", "AccessDeniedException", "InvalidToken", "SaslException"})
 _OVERLOADED_PAUSE: Final = 0.5  # hbase.client.pause.server.overloaded
 _WAIT: Final = re.compile(r"(\d+) ?(hrs|mins|sec|ms)")
@@ -88,13 +70,9 @@ class ServerError(Exception):
         self.text: Final = text
         self.moved: Final = self.kind in _MOVED
         self.denied: Final = self.kind in _DENIED
-        self.busy: Final = self.kind in _BUSY or overloaded
-        self.pause: Final = _pause(text) if self.kind == "RpcThrottlingException" else _OVERLOADED_PAUSE * overloaded
-
-    @property
-    def passes(self) -> bool:
+        self.passes: Final = self.moved or overloaded or passes(self.kind)
         """Whether the same call may succeed later."""
-        return self.moved or self.busy or self.kind in SCANNER_LOST
+        self.pause: Final = _pause(text) if self.kind == "RpcThrottlingException" else _OVERLOADED_PAUSE * overloaded
 
 
 class ConnectionLost(OSError):
@@ -105,50 +83,32 @@ CALL_ERRORS: Final = (ServerError, OSError)
 """The exceptions of a call: HBase's, and those of the connection (`WrongReply` too)."""
 
 
-def _text(found: str | bytes) -> str:
-    """Return the text of a message, which protobuf gives as bytes where it is not UTF-8."""
-    return found.decode(errors="replace") if isinstance(found, bytes) else found
+def _text(field: str | bytes) -> str:
+    """The text of a message, which protobuf gives as bytes where it is not UTF-8."""
+    return field.decode(errors="replace") if isinstance(field, bytes) else field
 
 
 def _pause(text: str) -> float:
-    """Return the seconds that an exception of quotas asks to wait, as in `wait 1sec, 200ms`."""
-    asked = _WAIT.findall(text.partition("wait ")[2])
-    return sum(int(number) * _SECONDS[unit] for number, unit in asked) or _OVERLOADED_PAUSE
+    """The seconds that an exception of quotas asks to wait, as in `wait 1sec, 200ms`."""
+    times = _WAIT.findall(text.partition("wait ")[2])
+    return sum(int(number) * _SECONDS[unit] for number, unit in times) or _OVERLOADED_PAUSE
 
 
 def translated(exc: Exception, name: str, table: str | None, call: str, seconds: float = 0.0) -> WebTableError:
-    """Return the error of the store for *exc*, raised by a *call* to *table* on *name*, *seconds* after it began."""
+    """The error of the store for *exc*, raised by a *call* to *table* on *name*, *seconds* after it began."""
     subject = subject_of(name, table)
-    if isinstance(exc, ServerError):
-        if exc.passes:
-            return StoreUnavailable(f"{subject}: {call}: {exc.kind}: {_first_line(exc.text)}")
-        return _refused(exc, name, table, call)
-    if isinstance(exc, TimeoutError):
-        return StoreUnavailable(f"{subject}: {call}: {str(exc) or f'no answer within {seconds:.1f} s'}")
-    return StoreUnavailable(f"{subject}: {call}: {exc}")
-
-
-def _refused(exc: ServerError, name: str, table: str | None, call: str) -> StoreError | TableNotFound:
+    if not isinstance(exc, ServerError):
+        return unanswered(exc, subject, call, seconds)
     text = f"{exc.kind}: {exc.text}"
-    if exc.kind == "NoSuchColumnFamilyException":
-        return StoreRefused(f"{subject_of(name, table)}: {_first_line(exc.text)}")
-    return answered(text, name, table, call)
+    # Whether a region has moved is known by the class; the text of a gateway says less.
+    return StoreUnavailable(f"{subject}: {call}: {gist(text)}") if exc.passes else answered(text, name, table, call)
 
 
-def _first_line(text: str) -> str:
-    """Return the message of a stack trace, without the class at its beginning."""
-    line = text.partition("\n")[0].strip()
-    return re.sub(r"^(?:[\w$]+\.)+[\w$]+(?:Exception|Error|TooLarge)(?::\s*|$)", "", line) or line
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-
-
-# --- The bytes of a connection: written and read before a deadline, by one thread each at the same time ---------------
+# --- The bytes of a connection ----------------------------------------------------------------------------------------
 #
-# What meets its deadline is continued by the next call: what has come is kept, and so is what was not sent yet.
-# Python's time limit of a socket is a property of the object, not of the connection, so that the reading thread and
-# the writing one have an object each.
+# They are written and read before a deadline, by one thread each at the same time. What meets its deadline is continued
+# by the next call: what has come is kept, and so is what was not sent yet. Python's time limit of a socket is a
+# property of the object, not of the connection, so that the reading thread and the writing one have an object each.
 
 
 _PIECE: Final = 2**18
@@ -158,46 +118,73 @@ _CLOSED: Final = "the server has closed the connection"
 _NO_ANSWER: Final = "and answered nothing: does it want Kerberos (auth=kerberos), or TLS (hbases+native://)?"
 
 
+class Layer(Protocol):
+    """What protects a connection: TLS, or Kerberos."""
+
+    def encoded(self, data: bytes) -> bytes:
+        """*data* as it is sent."""
+
+    def decoded(self, data: bytes) -> bytes:
+        """The data that is complete with *data*, the next bytes that have come; possibly none."""
+
+
 class Wire:
     """A TCP connection to *host* and *port*, made before *deadline*."""
 
     def __init__(self, host: str, port: int, deadline: Deadline) -> None:
         self._reader = connected(host, port, deadline.within(CONNECT_SECONDS))
-        self._reader.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._writer = self._reader.dup()
+        self._layers: list[Layer] = []
         self._unsent: list[memoryview] = []
-        self._pieces: list[bytes] = []
-        """What has come and was not asked for yet, or belongs to something that is not complete."""
+        self._pieces: list[bytes] = []  # what has come and was not asked for yet, or belongs to something incomplete
         self._received = 0
-        self._heard = self._made = clock.monotonic()
-
-    @property
-    def heard(self) -> float:
+        self.heard: float = clock.monotonic()
         """When something has come last."""
-        return self._heard
+        self._made = self.heard
+
+    def protect(self, layer: Layer) -> None:
+        """Pass through *layer* all that is written from now on, and all that was not read yet."""
+        early = b"".join(self._pieces)
+        self._layers.append(layer)
+        self._pieces = [layer.decoded(early)]
+        self._received = len(self._pieces[0])
 
     def write(self, data: bytes, deadline: Deadline, more: bytes = b"") -> None:
         """Send all of *data* and *more*; after a `TimeoutError` the next call sends the rest."""
-        self._unsent += [memoryview(part) for part in (data, more) if part]
+        for part in filter(None, (data, more)):
+            for layer in reversed(self._layers):
+                part = layer.encoded(part)
+            self._unsent.append(memoryview(part))
         self.flush(deadline)
 
     def flush(self, deadline: Deadline) -> None:
         """Send what was written before a deadline and not sent."""
         while self._unsent:
-            self._writer.settimeout(_seconds(deadline))
+            self._writer.settimeout(seconds_until(deadline))
             rest = self._unsent[0][self._writer.send(self._unsent[0]) :]
             self._unsent[:1] = [rest] if rest else []
 
     def read(self, size: int, deadline: Deadline) -> bytes:
-        """Return the next *size* bytes; after a `TimeoutError` the call may be repeated."""
+        """The next *size* bytes; after a `TimeoutError` the call may be repeated."""
         while self._received < size:
-            more = self._more(max(size - self._received, _LEAST_PIECE), deadline)
+            more = self.receive(deadline, size - self._received)
+            for layer in self._layers:
+                more = layer.decoded(more)
             self._pieces.append(more)
             self._received += len(more)
         data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         self._received -= size
         self._pieces = [data[size:]] if self._received else []
         return data[:size]
+
+    def receive(self, deadline: Deadline, wanted: int = _PIECE) -> bytes:
+        """The next bytes as they come, about *wanted*."""
+        self._reader.settimeout(seconds_until(deadline))
+        data = self._reader.recv(min(max(wanted, _LEAST_PIECE), _PIECE))
+        if not data:
+            raise ConnectionLost(_CLOSED if self.heard > self._made else f"{_CLOSED} {_NO_ANSWER}")
+        self.heard = clock.monotonic()
+        return data
 
     def is_open(self) -> bool:
         """Whether the other end has not closed the connection, as far as is known here; nobody may read meanwhile."""
@@ -224,69 +211,51 @@ class Wire:
         self._reader.close()
         self._writer.close()
 
-    def _more(self, wanted: int, deadline: Deadline) -> bytes:
-        self._reader.settimeout(_seconds(deadline))
-        data = self._reader.recv(min(wanted, _PIECE))
-        if not data:
-            raise ConnectionLost(_CLOSED if self._heard > self._made else f"{_CLOSED} {_NO_ANSWER}")
-        self._heard = clock.monotonic()
-        return data
 
+class TLS:
+    """TLS of *wire* by *context*. Nothing else is sent before the other end has proven that it is *server*."""
 
-class SecureWire(Wire):
-    """The same by TLS. Nothing is sent before the other end has proven by its certificate that it is *host*.
+    # OpenSSL lets only one thread at a time use a connection, so it gets its bytes from memory, under a lock.
 
-    OpenSSL lets only one thread at a time use a connection, so it gets its bytes from memory, under a lock.
-    """
-
-    def __init__(self, host: str, port: int, deadline: Deadline, tls: ssl.SSLContext, server: str) -> None:
-        super().__init__(host, port, deadline)
+    def __init__(self, wire: Wire, context: ssl.SSLContext, server: str, deadline: Deadline) -> None:
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self._tls = tls.wrap_bio(self._incoming, self._outgoing, server_hostname=server)
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server)
         self._lock = threading.Lock()
-        try:
-            self._shake_hands(deadline.within(CONNECT_SECONDS))
-        except BaseException:
-            self.close()
-            raise
-
-    def write(self, data: bytes, deadline: Deadline, more: bytes = b"") -> None:
-        """Send all of *data* and *more*, encrypted."""
-        with self._lock:
-            for part in filter(None, (data, more)):
-                self._tls.write(part)
-            encrypted = self._outgoing.read()
-        super().write(encrypted, deadline)
-
-    def _shake_hands(self, deadline: Deadline) -> None:
+        deadline = deadline.within(CONNECT_SECONDS)
         while True:
             try:
                 self._tls.do_handshake()
             except ssl.SSLWantReadError:
-                super().write(self._outgoing.read(), deadline)
-                self._incoming.write(super()._more(_PIECE, deadline))
+                wire.write(self._outgoing.read(), deadline)
+                self._incoming.write(wire.receive(deadline))
             except ssl.SSLError as exc:
                 raise _not_secure(exc) from exc
             else:
-                super().write(self._outgoing.read(), deadline)
+                wire.write(self._outgoing.read(), deadline)
                 return
 
-    def _more(self, wanted: int, deadline: Deadline) -> bytes:
-        while True:
-            with self._lock:
-                try:
-                    data = self._tls.read(min(wanted, _PIECE))
-                except ssl.SSLWantReadError:
-                    data = None
-                except ssl.SSLError as exc:  # a TLS 1.3 server looks at the client's certificate after the handshake
-                    raise _not_secure(exc) from exc
-            if data is not None:
-                if not data:
+    def encoded(self, data: bytes) -> bytes:
+        """*data* encrypted."""
+        with self._lock:
+            self._tls.write(data)
+            return self._outgoing.read()
+
+    def decoded(self, data: bytes) -> bytes:
+        """What is complete with *data*, decrypted."""
+        parts: list[bytes] = []
+        with self._lock:
+            self._incoming.write(data)
+            try:
+                while part := self._tls.read(_PIECE):
+                    parts.append(part)
+            except ssl.SSLWantReadError:
+                pass
+            except ssl.SSLError as exc:  # a TLS 1.3 server looks at the client's certificate after the handshake
+                raise _not_secure(exc) from exc
+            else:
+                if not parts:
                     raise ConnectionLost(_CLOSED)
-                return data
-            encrypted = super()._more(_PIECE, deadline)
-            with self._lock:
-                self._incoming.write(encrypted)
+        return b"".join(parts)
 
 
 def _not_secure(exc: ssl.SSLError) -> ConnectionLost:
@@ -298,14 +267,11 @@ def _not_secure(exc: ssl.SSLError) -> ConnectionLost:
     return ConnectionLost(f"{reason}: what answers may not speak TLS")
 
 
-def _seconds(deadline: Deadline) -> float:
-    left = deadline.left()
-    if not left:
-        raise TimeoutError
-    return left
-
-
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Calls in flight --------------------------------------------------------------------------------------------------
+#
+# Several calls are in flight, whose answers come in any order. There is no thread for reading: of the threads that wait
+# for answers one reads, for all of them. RPC.proto of HBase describes the form of calls and answers: a length, a
+# header, a message, and cells after it.
 
 
 MOST_BYTES: Final = 2**28
@@ -339,19 +305,28 @@ class RpcAnswer(NamedTuple):
 
 
 class RpcCall:
-    """A call in flight."""
+    """A call in flight on *connection*."""
 
-    __slots__ = ("found", "number", "response", "sent_at")
+    __slots__ = ("connection", "number", "outcome", "response", "sent_at")
 
-    def __init__(self, number: int, response: type[Message]) -> None:
+    def __init__(self, connection: RpcConnection, number: int, response: type[Message]) -> None:
+        self.connection: Final = connection
         self.number: Final = number
         self.response: Final = response
-        self.found: RpcAnswer | Exception | None = None
+        self.outcome: RpcAnswer | Exception | None = None
         self.sent_at: Final = clock.monotonic()
 
     def is_over(self) -> bool:
         """Whether the answer has come, or will not come."""
-        return self.found is not None
+        return self.outcome is not None
+
+    def wait(self, deadline: Deadline) -> RpcAnswer:
+        """The answer; see `RpcConnection.wait`."""
+        return self.connection.wait(self, deadline)
+
+    def drop(self) -> None:
+        """Let nobody wait for the answer."""
+        self.connection.drop(self)
 
 
 class RpcConnection:
@@ -376,9 +351,9 @@ class RpcConnection:
         self._calls: dict[int, RpcCall] = {}
         self._size: int | None = None
         self._dead: Exception | None = None
-        self._is_left = False
-        """Whether the server seems to hang: calls in flight may still be answered, and there are no new ones."""
-        self._asked = self._looked = wire.heard
+        # Whether the server seems to hang: calls in flight may still be answered, and there are no new ones.
+        self._is_hung = False
+        self._called = self._looked = wire.heard
         self.after_fork(alive=True)
         renew_after_fork(self)
 
@@ -396,7 +371,7 @@ class RpcConnection:
     def is_usable(self) -> bool:
         """Whether calls can be sent; of a connection that nobody has used for a while this looks at the socket."""
         now = clock.monotonic()
-        if self._dead is not None or self._is_left:
+        if self._dead is not None or self._is_hung:
             return False
         if self._calls or now - max(self._wire.heard, self._looked) < _IDLE_SECONDS:
             return True
@@ -421,7 +396,7 @@ class RpcConnection:
         self, method: str, request: Message, response: type[Message], deadline: Deadline, cells: bytes = b""
     ) -> RpcCall:
         """Send a call, whose answer `wait` returns."""
-        call = RpcCall(next(self._numbers), response)
+        call = RpcCall(self, next(self._numbers), response)
         header = pb.RequestHeader(call_id=call.number, method_name=method, request_param=True)
         header.timeout = max(1, int(deadline.left() * 1000))
         if cells:
@@ -431,8 +406,8 @@ class RpcConnection:
         with self._lock:
             self._check_alive()
             self._calls[call.number] = call
-            if self._asked <= self._wire.heard:
-                self._asked = call.sent_at
+            if self._called <= self._wire.heard:
+                self._called = call.sent_at
         try:
             self._write(_LENGTH.pack(len(start) + len(cells)) + start, cells, deadline)
         except TimeoutError:
@@ -443,7 +418,7 @@ class RpcConnection:
         return call
 
     def wait(self, call: RpcCall, deadline: Deadline) -> RpcAnswer:
-        """Return the answer to *call*; raises `ServerError` if HBase refuses it, `OSError` if there is none."""
+        """The answer to *call*; raises `ServerError` if HBase refuses it, `OSError` if there is none."""
         try:
             while not call.is_over():
                 self._wait(call, deadline)
@@ -453,15 +428,15 @@ class RpcConnection:
         except BaseException as exc:  # what was read may be lost, for another thread as well
             self._end(ConnectionLost(f"interrupted by {type(exc).__name__}"))
             raise
-        if isinstance(call.found, RpcAnswer):
-            return call.found
-        raise call.found or ConnectionLost("there is no answer")
+        if isinstance(call.outcome, RpcAnswer):
+            return call.outcome
+        raise call.outcome or ConnectionLost("there is no answer")
 
     def drop(self, call: RpcCall) -> None:
         """Forget *call*: its answer is not wanted."""
         with self._lock:
             self._calls.pop(call.number, None)
-            if self._is_left and not self._calls:
+            if self._is_hung and not self._calls:
                 self._end(ConnectionLost("the server does not answer"))
 
     def close(self) -> None:
@@ -474,12 +449,11 @@ class RpcConnection:
         try:
             with self._lock:
                 while self._is_written and self._dead is None:
-                    _check_left(deadline)
-                    self._writable.wait(min(deadline.left(), _NAP))
+                    self._writable.wait(min(seconds_until(deadline), _NAP))
                 self._check_alive()
                 self._is_written = mine = True
             self._wire.flush(deadline)
-            _check_left(deadline)
+            seconds_until(deadline)
             self._wire.write(data, deadline, cells)
         finally:
             if mine:
@@ -515,33 +489,33 @@ class RpcConnection:
 
     def _give_up(self, call: RpcCall) -> NoReturn:
         with self._lock:
-            if self._wire.heard < self._asked < clock.monotonic() - _SILENT_SECONDS:
-                self._is_left = True
+            if self._wire.heard < self._called < clock.monotonic() - _SILENT_SECONDS:
+                self._is_hung = True
             self.drop(call)
         raise TimeoutError
 
     def _read_until(self, call: RpcCall, deadline: Deadline) -> None:
         while not call.is_over():
             try:
-                number, found = self._read(deadline)
+                number, outcome = self._read(deadline)
             except TimeoutError:
                 self._give_up(call)
             except OSError as exc:
                 self._end(exc)
                 continue
-            if number > _MOST_CALLS and isinstance(found, ServerError):  # who the connection is from is refused
-                self._end(found)
+            if number > _MOST_CALLS and isinstance(outcome, ServerError):  # who the connection is from is refused
+                self._end(outcome)
                 continue
             with self._lock:
                 answered = self._calls.get(number)  # None: nobody waits for it any longer
                 if answered is not None:
-                    answered.found = found
+                    answered.outcome = outcome
                     self.drop(answered)
                     if answered is not call:
                         self._answered.notify_all()
 
     def _read(self, deadline: Deadline) -> tuple[int, RpcAnswer | Exception]:
-        """Return the number of the next answer, and the answer."""
+        """The number of the next answer, and the answer."""
         if self._size is None:
             head = self._wire.read(4, deadline)
             (size,) = _LENGTH.unpack(head)
@@ -565,8 +539,8 @@ class RpcConnection:
                 self._close_unused()
             for call in self._calls.values():
                 kind = WrongReply if isinstance(error, WrongReply) else ConnectionLost
-                call.found = error if isinstance(error, ServerError) else kind(str(error))
-                call.found.__cause__ = None if call.found is error else error
+                call.outcome = error if isinstance(error, ServerError) else kind(str(error))
+                call.outcome.__cause__ = None if call.outcome is error else error
             self._calls.clear()
             self._answered.notify_all()
             self._writable.notify_all()
@@ -576,13 +550,8 @@ class RpcConnection:
             self._wire.close()
 
 
-def _check_left(deadline: Deadline) -> None:
-    if not deadline.left():
-        raise TimeoutError
-
-
 def decoded(data: bytes, response_of: Callable[[int], type[Message] | None]) -> tuple[int, RpcAnswer | Exception]:
-    """Return the number of the call that *data* answers, and its answer or HBase's exception.
+    """The number of the call that *data* answers, and its answer or HBase's exception.
 
     *response_of* returns the message of the answer to a number, None if nobody waits for it. Raises `WrongReply` if
     *data* is no answer.
@@ -592,9 +561,9 @@ def decoded(data: bytes, response_of: Callable[[int], type[Message] | None]) -> 
         header = pb.ResponseHeader.FromString(data[at:end])
         number = header.call_id
         if header.HasField("exception"):
-            found = header.exception
-            text = found.stack_trace or found.exception_class_name
-            return number, ServerError(found.exception_class_name, text, overloaded=found.server_overloaded)
+            exc = header.exception
+            text = exc.stack_trace or exc.exception_class_name
+            return number, ServerError(exc.exception_class_name, text, overloaded=exc.server_overloaded)
         response = response_of(number)
         if response is None:
             return number, WrongReply("an answer that nobody waits for")
@@ -611,7 +580,7 @@ def decoded(data: bytes, response_of: Callable[[int], type[Message] | None]) -> 
 
 
 def _message(data: bytes, at: int) -> tuple[int, int]:
-    """Return where the message after the length at *at* begins and ends."""
+    """Where the message after the length at *at* begins and ends."""
     size = shift = 0
     for place in range(at, min(at + 5, len(data))):
         byte = data[place]
@@ -624,7 +593,7 @@ def _message(data: bytes, at: int) -> tuple[int, int]:
     raise WrongReply("an answer whose parts are longer than it")
 
 
-# --- Kerberos on a connection: who the client is, who the server is, and the protection of all that follows -----------
+# --- Kerberos: who the client is, who the server is, and the protection of all that follows ---------------------------
 #
 # The mechanism is SASL's GSSAPI (RFC 4752). Before each token of the client there is its length, before each of the
 # server's a status too (HBaseSaslRpcClient of HBase).
@@ -657,26 +626,27 @@ class Kerberos:
         except ImportError as exc:
             raise InvalidArgument("store: auth=kerberos needs the package gssapi (pip install gssapi)") from exc
 
-    def log_in(self, wire: Wire, host: str, deadline: Deadline) -> Wire:
-        """Return *wire* to *host* as the connection's header is to be sent on it, with the best protection offered.
+    def log_in(self, wire: Wire, host: str, deadline: Deadline) -> None:
+        """Log *wire* to *host* in, and protect it as well as the server offers.
 
         Waiting for the KDC is not bounded by *deadline*, but by the settings of Kerberos.
         """
         deadline, service = deadline.within(CONNECT_SECONDS), self._principal.replace("_HOST", host)
-        with self._told(f"no Kerberos ticket for {service}"):
+        with self.told(f"no Kerberos ticket for {service}"):
             context = self._context(service)
             token = context.step()
         wire.write(_PREAMBLE + _framed(token), deadline)
-        with self._told(f"{host} has not proven to be {service}"):
+        with self.told(f"{host} has not proven to be {service}"):
             while not context.complete:
                 token = context.step(_token(wire, deadline))
                 wire.write(_framed(token or b""), deadline)
             offered = context.unwrap(_token(wire, deadline)).message
-            layer = next((one for one in _LAYERS if len(offered) == 4 and one & offered[0]), None)
+            layer = next((layer for layer in _LAYERS if len(offered) == 4 and layer & offered[0]), None)
             if layer is None:
                 raise WrongReply(f"{host} offers no protection that is known")
             wire.write(_framed(context.wrap(bytes([layer]) + _LAYERS[layer], False).message), deadline)
-        return wire if layer == 1 else _ProtectedWire(wire, self, context, layer == _PRIVACY)
+        if layer != 1:
+            wire.protect(_Protection(self, context, layer == _PRIVACY))
 
     def _context(self, service: str) -> Any:
         gssapi, flags = self._gssapi, self._gssapi.RequirementFlag
@@ -689,68 +659,42 @@ class Kerberos:
         return gssapi.SecurityContext(name=name, mech=gssapi.MechType.kerberos, flags=wanted, usage="initiate")
 
     @contextmanager
-    def _told(self, what: str) -> Iterator[None]:
+    def told(self, what: str) -> Iterator[None]:
+        """Raise errors of Kerberos in the block as a `ConnectionLost` that says *what* it means."""
         try:
             yield
         except self._gssapi.exceptions.GSSError as exc:
             raise ConnectionLost(f"{what}: {exc}") from exc
 
-    def unwrapped(self, context: Any, data: bytes, *, encrypted: bool) -> bytes:
-        """Return what the server has protected; raises `ConnectionLost` if it is not protected as agreed."""
-        with self._told("a message was changed on its way"):
-            found = context.unwrap(data)
-        if encrypted and not found.encrypted:
-            raise ConnectionLost("the server has sent something that is not encrypted")
-        return bytes(found.message)
 
+class _Protection:
+    """Signs everything, and with *encrypted* encrypts it too, in pieces with their length before."""
 
-class _ProtectedWire(Wire):
-    """A wire on which everything is signed, and with *encrypted* encrypted too, in pieces with their length before."""
-
-    def __init__(self, wire: Wire, kerberos: Kerberos, context: Any, encrypted: bool) -> None:
-        self._wire, self._kerberos, self._context, self._encrypted = wire, kerberos, context, encrypted
+    def __init__(self, kerberos: Kerberos, context: Any, encrypted: bool) -> None:
+        self._kerberos, self._context, self._encrypted = kerberos, context, encrypted
         self._lock = threading.Lock()  # a context is for one thread at a time
-        self._size: int | None = None
-        self._pieces, self._received = [], 0
+        self._pending = bytearray()
 
-    @property
-    def heard(self) -> float:
-        """When something has come last."""
-        return self._wire.heard
-
-    def write(self, data: bytes, deadline: Deadline, more: bytes = b"") -> None:
-        """Send all of *data* and *more*."""
+    def encoded(self, data: bytes) -> bytes:
+        """*data* as a protected piece."""
         with self._lock:
-            wrapped = [self._context.wrap(part, self._encrypted).message for part in (data, more) if part]
-        self._wire.write(b"".join(map(_framed, wrapped)), deadline)
+            return _framed(self._context.wrap(data, self._encrypted).message)
 
-    def flush(self, deadline: Deadline) -> None:
-        """Send what was written before a deadline and not sent."""
-        self._wire.flush(deadline)
-
-    def is_open(self) -> bool:
-        """Whether the other end has not closed the connection, as far as is known here."""
-        return self._wire.is_open()
-
-    def shut(self) -> None:
-        """End the connection."""
-        self._wire.shut()
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._wire.close()
-
-    def forget(self) -> None:
-        """Close the descriptors of a forked child."""
-        self._wire.forget()
-
-    def _more(self, wanted: int, deadline: Deadline) -> bytes:  # noqa: ARG002 - as much as was wrapped at once
-        if self._size is None:
-            self._size = _length(self._wire, deadline, _MOST_WRAPPED)
-        data = self._wire.read(self._size, deadline)
-        self._size = None
-        with self._lock:
-            return self._kerberos.unwrapped(self._context, data, encrypted=self._encrypted)
+    def decoded(self, data: bytes) -> bytes:
+        """What is complete with *data*; raises `ConnectionLost` if it is not protected as agreed."""
+        self._pending += data
+        messages: list[bytes] = []
+        while len(self._pending) >= 4:
+            stop = 4 + _size(self._pending[:4], _MOST_WRAPPED)
+            if len(self._pending) < stop:
+                break
+            with self._lock, self._kerberos.told("a message was changed on its way"):
+                piece = self._context.unwrap(bytes(self._pending[4:stop]))
+            if self._encrypted and not piece.encrypted:
+                raise ConnectionLost("the server has sent something that is not encrypted")
+            messages.append(bytes(piece.message))
+            del self._pending[:stop]
+        return b"".join(messages)
 
 
 def _framed(token: bytes) -> bytes:
@@ -758,22 +702,23 @@ def _framed(token: bytes) -> bytes:
 
 
 def _token(wire: Wire, deadline: Deadline) -> bytes:
-    """Return the server's next token; raises `ServerError` if it refuses, or does not know Kerberos."""
+    """The server's next token; raises `ServerError` if it refuses, or does not know Kerberos."""
     (status,) = _INT.unpack(wire.read(4, deadline))
     if status:
-        kind, text = (_sasl_text(wire, deadline) for _ in range(2))
+        kind, text = (_counted(wire, deadline).decode(errors="replace") for _ in range(2))
         raise ServerError(kind, f"the server does not accept the Kerberos ticket: {text}")
-    return wire.read(_length(wire, deadline), deadline)
+    return _counted(wire, deadline)
 
 
-def _sasl_text(wire: Wire, deadline: Deadline) -> str:
-    return wire.read(_length(wire, deadline), deadline).decode(errors="replace")
+def _counted(wire: Wire, deadline: Deadline) -> bytes:
+    """The next bytes, before which there is their number."""
+    return wire.read(_size(wire.read(4, deadline), _MOST_TOKEN), deadline)
 
 
-def _length(wire: Wire, deadline: Deadline, most: int = _MOST_TOKEN) -> int:
-    (size,) = _INT.unpack(wire.read(4, deadline))
+def _size(head: bytes | bytearray, limit: int) -> int:
+    (size,) = _INT.unpack(head)
     if size == _SWITCH_TO_SIMPLE:
         raise ServerError("SaslException", "the server does not know Kerberos; leave auth=kerberos out for it")
-    if not 0 <= size <= most:
+    if not 0 <= size <= limit:
         raise WrongReply(f"a token of Kerberos with {size:,} bytes")
     return int(size)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from webtable._process_hooks import renew_after_fork
 from webtable.errors import StoreError
-from webtable.store.hbase.native.connection import ConnectionLost, RpcConnection, SecureWire, Wire
+from webtable.store.hbase.native.connection import TLS, ConnectionLost, RpcConnection, Wire
 from webtable.store.hbase.shared.failures import WrongReply
 from webtable.store.metrics import ServerMetrics
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
     from webtable.store.deadline import Deadline
-    from webtable.store.hbase.native.connection import Kerberos, RpcAnswer, RpcCall
+    from webtable.store.hbase.native.connection import Kerberos, RpcCall
     from webtable.store.url import HostPort
 
     OnCall = Callable[[str], object]
-    Place = tuple[HostPort, str]
+    Service = tuple[HostPort, str]
 
 T = TypeVar("T")
 
@@ -56,10 +56,9 @@ class Servers:
         self._kerberos = kerberos
         self._user = user or ("" if kerberos else _user())
         self._closed = False
-        self._opened: Counter[Place] = Counter()
-        self._connections: dict[Place, RpcConnection] = {}
-        self._all = weakref.WeakSet[RpcConnection]()
-        """Those too on which there are only calls in flight."""
+        self._opened: Counter[Service] = Counter()
+        self._connections: dict[Service, RpcConnection] = {}
+        self._all = weakref.WeakSet[RpcConnection]()  # those too on which there are only calls in flight
         self.after_fork()
         renew_after_fork(self)
 
@@ -68,7 +67,7 @@ class Servers:
         self._connections = {}
         # A thread may come back to a lock that it has: garbage collection closes scans, anywhere.
         self._lock = threading.RLock()
-        self._locks: dict[Place, threading.RLock] = {}
+        self._locks: dict[Service, threading.RLock] = {}
 
     def send(
         self,
@@ -79,17 +78,16 @@ class Servers:
         response: type[Message],
         deadline: Deadline,
         cells: bytes = b"",
-    ) -> Sent:
-        """Send a call and return it in flight."""
+    ) -> RpcCall:
+        """Send a call; it is in flight then."""
         if self.on_call is not None:
             self.on_call(method)
-        connection = self._connection((server, service), deadline)
-        return Sent(connection, connection.send(method, request, response, deadline, cells))
+        return self._connection((server, service), deadline).send(method, request, response, deadline, cells)
 
     def ask(
         self, server: HostPort, service: str, method: str, request: Message, response: type[T], deadline: Deadline
     ) -> T:
-        """Return the message that answers a call."""
+        """The message that answers a call."""
         message: T = self.send(server, service, method, request, response, deadline).wait(deadline).message  # type: ignore[arg-type]
         return message
 
@@ -98,7 +96,7 @@ class Servers:
         self._connection((server, service), deadline)
 
     def state(self) -> list[ServerMetrics]:
-        """Return the state of the connection to each service of a server; of those before it each was lost."""
+        """The state of the connection to each service of a server; of those before it each was lost."""
         with self._lock:
             connections = list(self._connections.items())
             opened = Counter(self._opened)
@@ -123,52 +121,50 @@ class Servers:
         for connection in connections:
             connection.close()
 
-    def _connection(self, place: Place, deadline: Deadline) -> RpcConnection:
+    def _connection(self, service: Service, deadline: Deadline) -> RpcConnection:
         with self._lock:
-            connection = self._connections.get(place)
-            lock = self._locks.setdefault(place, threading.RLock())
+            connection = self._connections.get(service)
+            lock = self._locks.setdefault(service, threading.RLock())
         if connection is not None and connection.is_usable:
             return connection
 
         def connected() -> RpcConnection:
             with self._lock:
                 self._check_open()
-                now = self._connections.get(place)
+                now = self._connections.get(service)
             if now is not None and now is not connection and now.is_usable:
                 return now
-            made = self._connect(place, deadline)
+            made = self._connect(service, deadline)
             with self._lock:
                 try:
                     self._check_open()
                 except StoreError:
                     made.close()
                     raise
-                self._connections[place] = made
+                self._connections[service] = made
                 self._all.add(made)
-                self._opened[place] += 1
+                self._opened[service] += 1
             return made
 
         # One thread connects; the others wait for it, and each tries again if it failed.
-        return exclusively(lock, connected, deadline, f"no connection to {place[0]} in time")
+        return exclusively(lock, connected, deadline, f"no connection to {service[0]} in time")
 
     def _check_open(self) -> None:
         if self._closed:
             raise StoreError(f"{self.name}: the store is closed")
 
-    def _connect(self, place: Place, deadline: Deadline) -> RpcConnection:
-        server, service = place
+    def _connect(self, service: Service, deadline: Deadline) -> RpcConnection:
+        server, name = service
         host, port = self._reached(server)
         try:
-            wire = (
-                Wire(host, port, deadline)
-                if self._tls is None
-                else SecureWire(host, port, deadline, self._tls, server.host)
-            )
+            wire = Wire(host, port, deadline)
             try:
+                if self._tls is not None:
+                    wire.protect(TLS(wire, self._tls, server.host, deadline))
                 if self._kerberos is None:
-                    return RpcConnection(wire, service, self._user, deadline)
-                wire = self._kerberos.log_in(wire, server.host, deadline)
-                return RpcConnection(wire, service, self._user, deadline, preamble=b"")
+                    return RpcConnection(wire, name, self._user, deadline)
+                self._kerberos.log_in(wire, server.host, deadline)
+                return RpcConnection(wire, name, self._user, deadline, preamble=b"")
             except BaseException:
                 wire.close()
                 raise
@@ -178,34 +174,16 @@ class Servers:
             raise kind(f"no connection to {where}: {str(exc) or 'not in time'}") from exc
 
     def _reached(self, server: HostPort) -> tuple[str, int]:
-        """Return the host and port at which *server* is reached."""
-        found = self._rename.get(str(server)) or self._rename.get(server.host)
-        if found is None:
-            return server.host, server.port
-        host, colon, port = found.rpartition(":")
-        return (host, int(port)) if colon else (found, server.port)
-
-
-class Sent:
-    """A call that was sent, with its connection."""
-
-    __slots__ = ("_call", "_connection")
-
-    def __init__(self, connection: RpcConnection, call: RpcCall) -> None:
-        self._connection = connection
-        self._call = call
-
-    def wait(self, deadline: Deadline) -> RpcAnswer:
-        """Return the answer; see `RpcConnection.wait`."""
-        return self._connection.wait(self._call, deadline)
-
-    def drop(self) -> None:
-        """Let nobody wait for the answer."""
-        self._connection.drop(self._call)
+        """The host and port at which *server* is reached."""
+        renamed = self._rename.get(str(server)) or self._rename.get(server.host)
+        if renamed is None:  # which may be an address of IPv6, with colons
+            return server
+        host, colon, port = renamed.rpartition(":")
+        return (host, int(port)) if colon else (renamed, server.port)
 
 
 def exclusively(lock: threading.RLock, do: Callable[[], T], deadline: Deadline, late: str) -> T:
-    """Return `do()`, called while this thread has *lock*; raises `TimeoutError` with *late* if it does not get it."""
+    """`do()`, called while this thread has *lock*; raises `TimeoutError` with *late* if it does not get it."""
     try:
         if not lock.acquire(timeout=deadline.left()):
             raise TimeoutError(late)

@@ -5,25 +5,14 @@ Hosts with the port 16000, or with `registry=master`, are masters of the cluster
 
 from __future__ import annotations
 
-import os
-import re
 import secrets
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
-from urllib.parse import urlsplit
 
 from webtable._clock import clock
 from webtable._messages import Command
 from webtable.display.text import plural
-from webtable.errors import (
-    CapabilityError,
-    InvalidArgument,
-    NotAStore,
-    StoreError,
-    StoreRefused,
-    StoreUnavailable,
-    TableNotFound,
-)
+from webtable.errors import CapabilityError, InvalidArgument, NotAStore, StoreError, StoreRefused, StoreUnavailable
 from webtable.rowkey import KeyRange
 from webtable.schema import FAMILY_OPTIONS, FamilySchema, TableSchema
 from webtable.store.capabilities import Capabilities
@@ -33,19 +22,10 @@ from webtable.store.hbase.native.calls import NativeClient, NativePieces
 from webtable.store.hbase.native.cluster import Cluster, MasterRegistry, ZooKeeperRegistry
 from webtable.store.hbase.native.connection import CALL_ERRORS, PRINCIPAL, Kerberos, ServerError, translated
 from webtable.store.hbase.native.servers import Servers
-from webtable.store.hbase.shared.base import (
-    DDL_FACTOR,
-    FOREVER,
-    HBaseBase,
-    TableCache,
-    Tables,
-    clock_check,
-    known_family,
-    plain_name,
-    ttl_of,
-)
-from webtable.store.hbase.shared.failures import WrongReply
-from webtable.store.hbase.shared.sockets import Workers, client_context
+from webtable.store.hbase.shared import base
+from webtable.store.hbase.shared.failures import WrongReply, missing
+from webtable.store.hbase.shared.sockets import client_context
+from webtable.store.hbase.shared.urls import hosts_of, parts_of
 from webtable.store.health import Check, failed, warned, well
 from webtable.store.rows import Region, TableDescription
 from webtable.store.url import HostPort, URLOptions
@@ -65,11 +45,12 @@ if TYPE_CHECKING:
     from webtable.store.url import StoreURL
 
 
-# --- Table management by the active master ----------------------------------------------------------------------------
+# --- Tables, by the active master -------------------------------------------------------------------------------------
 
 
 T = TypeVar("T")
 
+# The attributes of a family that its options are (ColumnFamilyDescriptorBuilder.java).
 _NAMES: Final = {
     "versions": b"VERSIONS",
     "min_versions": b"MIN_VERSIONS",
@@ -82,14 +63,13 @@ _NAMES: Final = {
     "block_size": b"BLOCKSIZE",
     "replication_scope": b"REPLICATION_SCOPE",
 }
-"""The attributes of a family that its options are (ColumnFamilyDescriptorBuilder.java)."""
 _OF_TABLES: Final = {"disable": "DisableTable", "enable": "EnableTable"}
 _FLUSH: Final = 1  # of SnapshotDescription: what is in memory is written to files first
 _FINISHED: Final = 2  # of GetProcedureResultResponse
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.5
 
 
-class NativeTables(Tables):
+class NativeTables(base.Tables):
     """Tables by the master of *cluster*, with everything that a schema has."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -97,41 +77,40 @@ class NativeTables(Tables):
         self._cluster = cluster
 
     def names(self, deadline: Deadline) -> list[str]:
-        """Return the names of all tables, sorted."""
-        found = self._ask("GetTableNames", pb.GetTableNamesRequest(), pb.GetTableNamesResponse, deadline)
-        return sorted(_text(name) for name in found.table_names)
+        """The names of all tables, sorted."""
+        answer = self._ask("GetTableNames", pb.GetTableNamesRequest(), pb.GetTableNamesResponse, deadline)
+        return sorted(_text(name) for name in answer.table_names)
 
     def describe(self, table: str, deadline: Deadline) -> TableDescription:
-        """Return the table."""
-        families = tuple(_family(found) for found in self._families(table, deadline))
+        """The table."""
+        families = tuple(map(_family, self._families(table, deadline)))
         return TableDescription(TableSchema(table, families, self._splits(table, deadline)))
 
     def families(self, table: str, deadline: Deadline) -> frozenset[bytes]:
-        """Return the names of the table's families."""
-        return frozenset(found.name for found in self._families(table, deadline))
+        """The names of the table's families."""
+        return frozenset(family.name for family in self._families(table, deadline))
 
     def regions(self, table: str, deadline: Deadline) -> list[Region]:
-        """Return the table's regions in key order."""
-        found = self._cluster.retried(
+        """The table's regions in key order."""
+        located = self._cluster.retried(
             lambda soon: self._cluster.regions(table, soon, fresh=True), table, "the regions", deadline
         )
         return [
-            Region(KeyRange(one.start, one.stop), "" if one.server is None else str(one.server))
-            for one in found.regions
+            Region(KeyRange(region.start, region.stop), "" if region.server is None else str(region.server))
+            for region in located.regions
         ]
 
     def run(self, command: ShellCommand, deadline: Deadline) -> None:
         """Do what *command* of the HBase shell does, and return when it is done."""
         verb, names = command
         if verb in _OF_TABLES:
-            request = pb.TableRequest(table_name=table_name(names[0]), **_nonce())
-            self._do(_OF_TABLES[verb], request, names[0], deadline)
+            self._do(_OF_TABLES[verb], _request(names[0]), names[0], deadline)
             self._cluster.forget(names[0])
         elif verb == "snapshot":
             self._take_snapshot(names[0], names[1], deadline)
         else:  # restored in place, or as another table
-            found = self._ask("GetCompletedSnapshots", pb.EmptyMsg(), pb.GetCompletedSnapshotsResponse, deadline)
-            snapshot = next((one for one in found.snapshots if one.name == names[0]), None)
+            answer = self._ask("GetCompletedSnapshots", pb.EmptyMsg(), pb.GetCompletedSnapshotsResponse, deadline)
+            snapshot = next((snapshot for snapshot in answer.snapshots if snapshot.name == names[0]), None)
             if snapshot is None:
                 raise StoreRefused(f"{self._name}: there is no snapshot {names[0]!r}")
             if verb == "clone_snapshot":
@@ -147,55 +126,58 @@ class NativeTables(Tables):
         if started.proc_id:
             self.finished("Snapshot", started.proc_id, table, deadline)
             return
-        asked = pb.IsSnapshotDoneRequest(snapshot=described)  # before 2.6
-        while not self._ask("IsSnapshotDone", asked, pb.IsSnapshotDoneResponse, deadline, table).done:
+        question = pb.IsSnapshotDoneRequest(snapshot=described)  # before 2.6
+        while not self._ask("IsSnapshotDone", question, pb.IsSnapshotDoneResponse, deadline, table).done:
             clock.sleep(min(_LONGEST_PAUSE, deadline.left()))
 
     def set_family(self, table: str, family: FamilySchema, deadline: Deadline) -> None:
         """Add the family, or change its options."""
-        found = {one.name: one for one in self._families(table, deadline)}.get(family.name.encode())
-        method = "ModifyColumn" if found else "AddColumn"
-        request = pb.ColumnRequest(table_name=table_name(table), column_families=_descriptor(family, found), **_nonce())
-        self._do(method, request, table, deadline)
+        name = family.name.encode()
+        before = next((before for before in self._families(table, deadline) if before.name == name), None)
+        descriptor = _descriptor(family, before)
+        request = pb.ColumnRequest(table_name=table_name(table), column_families=descriptor, **_nonce())
+        self._do("ModifyColumn" if before else "AddColumn", request, table, deadline)
 
     def _create(self, schema: TableSchema, deadline: Deadline) -> None:
         namespace, colon, _ = schema.name.partition(":")
         if colon:
             self._require_namespace(namespace, schema.name, deadline)
         descriptor = pb.TableSchema(
-            table_name=table_name(schema.name), column_families=[_descriptor(one) for one in schema.families]
+            table_name=table_name(schema.name), column_families=map(_descriptor, schema.families)
         )
         request = pb.CreateTableRequest(table_schema=descriptor, split_keys=schema.split_keys, **_nonce())
         self._do("CreateTable", request, schema.name, deadline)
 
     def _require_namespace(self, namespace: str, table: str, deadline: Deadline) -> None:
-        found = self._ask("ListNamespaces", pb.EmptyMsg(), pb.ListNamespacesResponse, deadline, table)
-        if namespace not in found.namespaceName:
+        answer = self._ask("ListNamespaces", pb.EmptyMsg(), pb.ListNamespacesResponse, deadline, table)
+        if namespace not in answer.namespaceName:
             descriptor = pb.NamespaceDescriptor(name=namespace.encode())
             request = pb.NamespaceRequest(namespaceDescriptor=descriptor, **_nonce())
             self._do("CreateNamespace", request, table, deadline)
 
     def _disable(self, table: str, deadline: Deadline) -> None:
         try:
-            self._do("DisableTable", pb.TableRequest(table_name=table_name(table), **_nonce()), table, deadline)
+            self._do("DisableTable", _request(table), table, deadline)
         except StoreRefused as error:
             if "TableNotEnabledException" not in str(error.__cause__):
                 raise
 
     def _delete(self, table: str, deadline: Deadline) -> None:
-        self._do("DeleteTable", pb.TableRequest(table_name=table_name(table), **_nonce()), table, deadline)
+        self._do("DeleteTable", _request(table), table, deadline)
         self._cluster.forget(table)
 
     def _families(self, table: str, deadline: Deadline) -> list[pb.ColumnFamilySchema]:
-        """Return the descriptors of the families, sorted by name; raises `TableNotFound`."""
+        """The descriptors of the families, sorted by name; raises `TableNotFound`."""
         request = pb.GetTableDescriptorsRequest(table_names=[table_name(table)])
-        found = self._ask("GetTableDescriptors", request, pb.GetTableDescriptorsResponse, deadline, table)
-        if not found.table_schema:
-            raise TableNotFound(f"{self._name}: table {table!r} does not exist; create it first")
-        return sorted(found.table_schema[0].column_families, key=lambda one: one.name)
+        schemas = self._ask(
+            "GetTableDescriptors", request, pb.GetTableDescriptorsResponse, deadline, table
+        ).table_schema
+        if not schemas:
+            raise missing(self._name, table)
+        return sorted(schemas[0].column_families, key=lambda family: family.name)
 
     def _ask(self, method: str, request: Message, response: type[T], deadline: Deadline, table: str | None = None) -> T:
-        """Return the master's answer to a question, which is repeated."""
+        """The master's answer to a question, which is repeated."""
         return self._cluster.retried(
             lambda soon: self._cluster.ask_master(method, request, response, soon), table, method, deadline
         )
@@ -213,74 +195,78 @@ class NativeTables(Tables):
         pause = _FIRST_PAUSE
         request = pb.GetProcedureResultRequest(proc_id=procedure)
         while procedure:
-            found = self._ask("getProcedureResult", request, pb.GetProcedureResultResponse, deadline, table)
-            if found.state == _FINISHED:
-                if found.HasField("exception"):
-                    cause = found.exception.generic_exception
+            result = self._ask("getProcedureResult", request, pb.GetProcedureResultResponse, deadline, table)
+            if result.state == _FINISHED:
+                if result.HasField("exception"):
+                    cause = result.exception.generic_exception
                     exc = ServerError(cause.class_name, cause.message)
                     raise translated(exc, self._name, table, method) from exc
                 return
-            if not found.state:
+            if not result.state:
                 raise StoreUnavailable(f"{self._name}: {method}: the master knows nothing of procedure {procedure}")
             clock.sleep(min(pause, deadline.left()))
             pause = min(2 * pause, _LONGEST_PAUSE)
 
 
 def table_name(table: str) -> pb.TableName:
-    """Return the name of `table` or `namespace:table`."""
+    """The name of `table` or `namespace:table`."""
     namespace, _, qualifier = table.rpartition(":")
     return pb.TableName(namespace=(namespace or "default").encode(), qualifier=qualifier.encode())
 
 
 def _text(name: pb.TableName) -> str:
-    return plain_name((name.namespace + b":" + name.qualifier).decode(errors="replace"))
+    return base.plain_name((name.namespace + b":" + name.qualifier).decode(errors="replace"))
 
 
 def _nonce() -> dict[str, Any]:
     return {"nonce_group": 1, "nonce": secrets.randbits(62) + 1}
 
 
-def _descriptor(family: FamilySchema, found: pb.ColumnFamilySchema | None = None) -> pb.ColumnFamilySchema:
-    """Return the descriptor of *family*, with what else is in *found*."""
+def _request(table: str) -> pb.TableRequest:
+    return pb.TableRequest(table_name=table_name(table), **_nonce())
+
+
+def _descriptor(family: FamilySchema, before: pb.ColumnFamilySchema | None = None) -> pb.ColumnFamilySchema:
+    """The descriptor of *family*, with what else is in the one *before*, as a change replaces all of it."""
     descriptor = pb.ColumnFamilySchema(name=family.name.encode())
-    wanted = {_NAMES[option]: _value(option, getattr(family, option)) for option in FAMILY_OPTIONS}
-    if found is not None:
-        descriptor.configuration.MergeFrom(found.configuration)
-        wanted = {one.first: one.second for one in found.attributes} | wanted
-    for name, value in wanted.items():
+    attributes = {_NAMES[option]: _value(option, getattr(family, option)) for option in FAMILY_OPTIONS}
+    if before is not None:
+        descriptor.configuration.MergeFrom(before.configuration)
+        attributes = {pair.first: pair.second for pair in before.attributes} | attributes
+    for name, value in attributes.items():
         descriptor.attributes.add(first=name, second=value)
     return descriptor
 
 
 def _value(option: str, value: object) -> bytes:
     if option == "ttl":
-        return str(FOREVER if value is None else value).encode()
+        return str(base.FOREVER if value is None else value).encode()
     return str(value).lower().encode() if isinstance(value, bool) else str(value).encode()
 
 
-def _family(found: pb.ColumnFamilySchema) -> FamilySchema:
-    """Return the family; raises `StoreRefused` if `FamilySchema` cannot represent an option."""
-    there = {one.first: one.second.decode(errors="replace") for one in found.attributes}
+def _family(descriptor: pb.ColumnFamilySchema) -> FamilySchema:
+    """The family; raises `StoreRefused` if `FamilySchema` cannot represent an option."""
+    attributes = {pair.first: pair.second.decode(errors="replace") for pair in descriptor.attributes}
     options: dict[str, Any] = {}
     default = FamilySchema("default")
     try:
-        options["name"] = found.name.decode()
+        options["name"] = descriptor.name.decode()
         for option, name in _NAMES.items():
-            if (text := there.get(name)) is None:
+            if (text := attributes.get(name)) is None:
                 continue
             kind = type(getattr(default, option))
             if option == "ttl":
-                options[option] = ttl_of(int(text) if text.isdigit() else FOREVER)
+                options[option] = base.ttl_of(int(text) if text.isdigit() else base.FOREVER)
             elif kind is bool:
                 options[option] = text.lower() == "true"
             else:
                 options[option] = int(text) if kind is int else text.upper()
     except ValueError as exc:
         raise StoreRefused(f"the table has an option that webtable does not know: {exc}") from exc
-    return known_family(**options)
+    return base.known_family(**options)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- The store --------------------------------------------------------------------------------------------------------
 
 
 _REACH = (
@@ -288,7 +274,7 @@ _REACH = (
 )
 
 
-class NativeStore(HBaseBase):
+class NativeStore(base.HBaseBase):
     """HBase without a gateway: calls go to the region servers that hold the rows.
 
     The cluster is found by ZooKeeper at *zookeeper* (`zk1:2181,zk2:2181`, nodes below *parent*), or by its *masters*.
@@ -324,27 +310,23 @@ class NativeStore(HBaseBase):
         if timeout <= 0:
             raise InvalidArgument(f"timeout={timeout} must be over 0 seconds")
         scheme = "hbase+native" if tls is None else "hbases+native"
-        self.name: str = f"{scheme}://{zookeeper or ','.join(map(str, masters))}"
-        self.timeout = timeout
-        self._process = os.getpid()
-        self._workers = Workers(threads, self.name)
+        super().__init__(f"{scheme}://{zookeeper or ','.join(map(str, masters))}", timeout, threads)
         self._servers = Servers(self.name, rename or {}, tls, user, kerberos)
         registry = ZooKeeperRegistry(zookeeper, parent) if zookeeper else MasterRegistry(masters, self._servers)
         self._cluster = Cluster(self.name, registry, self._servers)
         self._client = self._many = NativeClient(self._cluster)
         self._tables: NativeTables = NativeTables(self._cluster)
-        self._table_cache = TableCache(self._tables, self.name)
         self._check()
-        self._closed = False
+        self._opened(self._tables)
 
     @classmethod
     def table_of(cls, url: StoreURL) -> str:
-        """Return the table of `hbase+native://host:port/[namespace:]table`: by default `pages`."""
+        """The table of `hbase+native://host:port/[namespace:]table`: by default `pages`."""
         return address_of(url).table
 
     @classmethod
     def from_url(cls, url: StoreURL, *, create: bool = False) -> Self:
-        """Return the store of the cluster that *url* names; *create* has no effect."""
+        """The store of the cluster that *url* names; *create* has no effect."""
         del create
         return cls(**address_of(url).settings())
 
@@ -375,7 +357,7 @@ class NativeStore(HBaseBase):
             else:
                 took = (clock.monotonic() - began) * 1000
                 yield well(name, f"{plural(regions, 'region')}, connected in {took:.0f} ms")
-        yield clock_check(self, table)
+        yield base.clock_check(self, table)
 
     def _check(self) -> None:
         """Raise unless the active master answers."""
@@ -409,7 +391,7 @@ class NativeStore(HBaseBase):
 
     def run(self, command: ShellCommand) -> None:
         """Take a snapshot, restore one, or disable or enable a table."""
-        self._tables.run(command, self._deadline(DDL_FACTOR))
+        self._tables.run(command, self._deadline(base.DDL_FACTOR))
         self._table_cache.clear()
 
     def close(self) -> None:
@@ -427,12 +409,15 @@ class NativeStore(HBaseBase):
         self._servers.on_call = listener
 
     def events(self) -> Counter[str]:
-        """Return how often each event has occurred."""
+        """How often each event has occurred."""
         return super().events() + self._cluster.log.events.snapshot()
 
     def servers(self) -> list[ServerMetrics]:
-        """Return the state of the connections to each server."""
+        """The state of the connections to each server."""
         return self._servers.state()
+
+
+# --- Its URLs ---------------------------------------------------------------------------------------------------------
 
 
 _EVERY: Final = frozenset({"parent", "registry", "rename", "timeout", "pool", "user", "auth", "principal"})
@@ -442,7 +427,6 @@ OPTIONS: Final = {"hbase+native": _EVERY, "hbases+native": _EVERY | {"ca", "cert
 for TLS `ca=FILE`, `cert=FILE`, `key=FILE`."""
 _ZOOKEEPER_PORT: Final = 2181
 _MASTER_PORT: Final = 16000
-_AUTHORITY: Final = re.compile("//([^/?#]*)")
 
 
 class NativeAddress(NamedTuple):
@@ -455,18 +439,12 @@ class NativeAddress(NamedTuple):
     scheme: str = "hbase+native"
 
     def settings(self) -> dict[str, Any]:
-        """Return the arguments of `NativeStore`; raises `InvalidArgument` for a wrong option."""
+        """The arguments of `NativeStore`; raises `InvalidArgument` for a wrong option."""
         options = self.options
-        where: dict[str, Any] = (
-            {"masters": self.hosts}
-            if self.by_masters
-            else {
-                "zookeeper": ",".join(map(str, self.hosts)),
-                "parent": options.get("parent", "/hbase"),
-            }
-        )
         return {
-            **where,
+            "masters": self.hosts if self.by_masters else (),
+            "zookeeper": "" if self.by_masters else ",".join(map(str, self.hosts)),
+            "parent": options.get("parent", "/hbase"),
             "rename": _renamed(options.get("rename", "")),
             "timeout": options.number("timeout", 30.0),
             "threads": int(options.number("pool", 8)),
@@ -490,35 +468,28 @@ class NativeAddress(NamedTuple):
 
 
 def address_of(url: StoreURL) -> NativeAddress:
-    """Return the address in *url*; raises `InvalidArgument` that says what is wrong with it."""
-    found = _AUTHORITY.match(url.rest)
-    text, rest = ("", url.rest) if found is None else (found[1], url.rest[found.end() :])
-    if "@" in text:
+    """The address in *url*; raises `InvalidArgument` that says what is wrong with it."""
+    parts = parts_of(url)
+    if "@" in parts.authority:
         raise InvalidArgument(f"store={url.text!r}: there is no logging in by {url.scheme}://")
-    parts = urlsplit(rest)
     options = url.options(parts.query, OPTIONS[url.scheme])
     registry = options.get("registry")
     if registry not in (None, "zookeeper", "master"):
         raise InvalidArgument(f"store: registry={registry!r} must be 'zookeeper' or 'master'")
-    try:
-        given = [urlsplit(f"//{host}") for host in text.split(",")]
-        ports = [one.port for one in given if one.port]
-    except ValueError as exc:
-        raise InvalidArgument(f"store={url.text!r}: {exc}") from None
-    if not all(one.hostname for one in given):
-        raise InvalidArgument(f"store={url.text!r} must name a host, as in {url.scheme}://zk1:2181/crawl")
+    named = hosts_of(url, parts.authority, "zk1:2181")
+    ports = [port for _, port in named if port]
     by_masters = registry == "master" or (registry is None and _MASTER_PORT in ports)
     # As HBase writes it, a port after the last host is that of all of them.
     usual = ports[-1] if ports else _MASTER_PORT if by_masters else _ZOOKEEPER_PORT
-    hosts = tuple(dict.fromkeys(HostPort(one.hostname or "", one.port or usual) for one in given))
+    hosts = tuple(dict.fromkeys(HostPort(host, port or usual) for host, port in named))
     return NativeAddress(hosts, by_masters, url.table(parts.path), options, url.scheme)
 
 
 def _renamed(text: str) -> dict[str, str]:
-    """Return the map in `FROM=TO,FROM=TO`, of hosts, or hosts and ports."""
+    """The map in `FROM=TO,FROM=TO`, of hosts, or hosts and ports."""
     renamed = {}
-    for one in filter(None, text.split(",")):
-        name, equals, place = one.partition("=")
+    for pair in filter(None, text.split(",")):
+        name, equals, place = pair.partition("=")
         port = place.rpartition(":")[2] if ":" in place else "0"
         if not (name and equals and place and port.isdigit()):
             raise InvalidArgument(f"store: rename={text!r} must be FROM=TO, of hosts or host:port, and commas between")

@@ -1,11 +1,11 @@
-"""What both ways to HBase have in common: writes in batches, tables, deadlines, and the end of a store."""
+"""What both ways to HBase have in common: the store's calls, in batches and by deadlines, and its tables."""
 
 from __future__ import annotations
 
 import os
 import warnings
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from webtable._clock import CachedFor, clock
 from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreRefused, StoreUnavailable, TableNotFound
@@ -15,20 +15,20 @@ from webtable.schema.table import check_table_name
 from webtable.store.deadline import Deadline, of_call
 from webtable.store.hbase.shared.filters import MOST, ColumnPiece, Selection, selection
 from webtable.store.hbase.shared.scans import FirstRows, overlap, pieces_of, rows_of_each
-from webtable.store.hbase.shared.write import Client, Write
+from webtable.store.hbase.shared.sockets import Workers
+from webtable.store.hbase.shared.write import Write
 from webtable.store.health import Check, warned, well
+from webtable.store.metrics import subject_of
 from webtable.store.port import Store
-from webtable.store.rows import Region, TableDescription
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from webtable.store.hbase.shared.scans import FirstRowsClient, Pieces
-    from webtable.store.hbase.shared.sockets import Workers
-    from webtable.store.rows import Cell, Mutation, Row, Wanted
+    from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription, Wanted
 
 
-# --- Table management, where what was created or dropped is read back, and a cache of what tables are like ------------
+# --- Tables -----------------------------------------------------------------------------------------------------------
 
 
 class Tables(ABC):
@@ -39,19 +39,19 @@ class Tables(ABC):
 
     @abstractmethod
     def names(self, deadline: Deadline) -> list[str]:
-        """Return the names of all tables, sorted."""
+        """The names of all tables, sorted."""
 
     @abstractmethod
     def describe(self, table: str, deadline: Deadline) -> TableDescription:
-        """Return the table as it is."""
+        """The table as it is."""
 
     @abstractmethod
     def families(self, table: str, deadline: Deadline) -> frozenset[bytes]:
-        """Return the names of the table's families."""
+        """The names of the table's families."""
 
     @abstractmethod
     def regions(self, table: str, deadline: Deadline) -> list[Region]:
-        """Return the table's regions in key order."""
+        """The table's regions in key order."""
 
     @abstractmethod
     def set_family(self, table: str, family: FamilySchema, deadline: Deadline) -> None:
@@ -72,6 +72,7 @@ class Tables(ABC):
         if plain_name(schema.name) in self.names(deadline):
             raise StoreRefused(f"{self._name}: table {schema.name!r} exists already")
         self._create(schema, deadline)
+        # Not every gateway does what it confirms: createTable of Thrift2 in HBase 1.x is an empty method.
         try:
             created = self.describe(schema.name, deadline)
         except TableNotFound:
@@ -97,26 +98,21 @@ class Tables(ABC):
                 f"In the HBase shell: disable '{table}'; drop '{table}'"
             )
 
-    def _regions(self, table: str, found: Sequence[tuple[bytes, bytes, str]]) -> list[Region]:
-        if not found:
-            raise TableNotFound(f"{self._name}: table {table!r} does not exist; create it first")
-        return [Region(KeyRange(start, stop), server) for start, stop, server in sorted(found)]
-
     def _splits(self, table: str, deadline: Deadline) -> tuple[bytes, ...]:
         return tuple(region.keys.start for region in self.regions(table, deadline) if region.keys.start)
 
 
 FOREVER: Final = 2**31 - 1
-"""The TTL of a family that keeps its cells for ever, in seconds."""
+"""The TTL of a family that keeps its cells for ever, in seconds (HConstants.FOREVER)."""
 
 
 def ttl_of(seconds: int) -> int | None:
-    """Return the TTL of a family of which HBase says that it is *seconds*."""
+    """The TTL of a family of which HBase says that it is *seconds*."""
     return None if seconds >= FOREVER or seconds <= 0 else seconds
 
 
 def known_family(**options: Any) -> FamilySchema:
-    """Return the family; raises `StoreRefused` if `FamilySchema` cannot represent an option."""
+    """The family; raises `StoreRefused` if `FamilySchema` cannot represent an option."""
     try:
         return FamilySchema(**options)
     except InvalidArgument as exc:
@@ -124,7 +120,7 @@ def known_family(**options: Any) -> FamilySchema:
 
 
 def plain_name(table: str) -> str:
-    """Return the name without the default namespace."""
+    """The name without the default namespace."""
     return table.removeprefix("default:")
 
 
@@ -144,11 +140,11 @@ class TableCache:
         self._bounds: dict[str, CachedFor[list[bytes]]] = {}
 
     def families(self, table: str, deadline: Deadline, refresh: bool = False) -> Collection[bytes]:
-        """Return the names of the table's families; with *refresh* they are read again."""
-        found = None if refresh else self._families.get(table)
-        if found is None:
-            found = self._families[table] = self._tables.families(table, deadline)
-        return found
+        """The names of the table's families; with *refresh* they are read again."""
+        families = None if refresh else self._families.get(table)
+        if families is None:
+            families = self._families[table] = self._tables.families(table, deadline)
+        return families
 
     def check_searched(self, table: str, wanted: Selection, deadline: Deadline) -> None:
         """Raise if the searched family is missing and not in the columns: HBase would silently find no row."""
@@ -159,7 +155,7 @@ class TableCache:
             raise StoreRefused(f"{self._name}: table {table!r} has no family {family.decode(errors='replace')!r}")
 
     def region_bounds(self, table: str, deadline: Deadline) -> list[bytes]:
-        """Return the first keys of all regions except the first, at most a minute old."""
+        """The first keys of all regions except the first, at most a minute old."""
         bounds = self._bounds.setdefault(table, CachedFor(_REGIONS_SECONDS))
         return bounds.recent(lambda: [region.keys.start for region in self._tables.regions(table, deadline)][1:])
 
@@ -174,28 +170,29 @@ class TableCache:
         self._bounds.clear()
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- The store --------------------------------------------------------------------------------------------------------
 
-
-T = TypeVar("T")
 
 DDL_FACTOR: Final = 4
-_META: Final = "hbase:meta"
-_REGIONS: Final = 10_000
-_TOLERATED: Final = 1_000  # ms
+"""How many times as long as other calls those have that manage tables."""
 _READ_ROWS: Final = 100
 
 
-class RowClient(Client, Protocol):
+class RowClient(Protocol):
     """The calls of HBase for rows whose keys are known."""
 
+    deletes_exactly: bool
+
+    def apply(self, table: str, mutations: Sequence[Mutation], deadline: Deadline) -> list[StoreError | None]:
+        """Apply *mutations*, all puts or all deletes; the outcome of each."""
+
     def get(self, table: str, rows: Sequence[bytes], wanted: Selection, deadline: Deadline) -> list[Row | None]:
-        """Return the rows, None if nothing is visible."""
+        """The rows, None if nothing is visible."""
 
     def cells(
         self, table: str, rows: Sequence[bytes], piece: ColumnPiece, deadline: Deadline
     ) -> list[list[tuple[bytes, Cell]]]:
-        """Return *piece* of each of *rows*, with the newest cells."""
+        """*piece* of each of *rows*, with the newest cells."""
 
 
 class HBaseBase(Store):
@@ -207,37 +204,40 @@ class HBaseBase(Store):
     _client: RowClient
     _many: FirstRowsClient | None = None
     """The client that takes several ranges in a call, if there is one."""
-    _workers: Workers
     _tables: Tables
-    _table_cache: TableCache
-    _process: int
     _uncompacted: str
     """Why the store does not compact tables itself."""
+
+    def __init__(self, name: str, timeout: float, threads: int) -> None:
+        self.name: str = name
+        self.timeout: float = timeout
+        self._process = os.getpid()
+        self._workers = Workers(threads, name)
+
+    def _opened(self, tables: Tables) -> None:
+        """Let calls through, which manage their tables by *tables*."""
+        self._table_cache = TableCache(tables, self.name)
+        self._closed = False
 
     def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
         """Apply *mutations* in calls of about 2 MB, several concurrently if no row is in two of them."""
         deadline = self._deadline()
+
+        def families(refresh: bool) -> Collection[bytes]:
+            return self._table_cache.families(table, deadline, refresh)
+
         try:
-            write = Write(
-                self._client,
-                self._workers,
-                self.name,
-                table,
-                deadline,
-                lambda refresh: self._table_cache.families(table, deadline, refresh),
-            )
+            write = Write(subject_of(self.name, table), families, deletes_exactly=self._client.deletes_exactly)
         except StoreUnavailable as error:
             return [error] * len(mutations)
-        return write.outcomes(mutations)
+        return write.outcomes(mutations, lambda batch: self._client.apply(table, batch, deadline), self._workers)
 
     def _read(self, table: str, rows: Sequence[bytes], wanted: Wanted) -> list[Row | None]:
-        """Return one entry for each of *rows*, a hundred per call."""
-        client, selected, deadline = self._client, selection(wanted), self._deadline()
-
-        def some(chosen: Sequence[bytes]) -> list[Row | None]:
-            return client.get(table, chosen, selected, deadline)
-
-        return self._workers.in_runs(some, rows, _READ_ROWS)
+        """One entry for each of *rows*, a hundred per call."""
+        selected, deadline = selection(wanted), self._deadline()
+        return self._workers.in_runs(
+            lambda chosen: self._client.get(table, chosen, selected, deadline), rows, _READ_ROWS
+        )
 
     def _read_cells(
         self,
@@ -249,18 +249,17 @@ class HBaseBase(Store):
         *,
         keys_only: bool,
     ) -> list[list[tuple[bytes, Cell]]]:
-        """Return the cells of each of *rows*, a hundred per call."""
-        client, deadline = self._client, self._deadline()
-        piece = ColumnPiece(family, qualifiers, min(limit, MOST), keys_only)
+        """The cells of each of *rows*, a hundred per call."""
+        deadline, piece = self._deadline(), ColumnPiece(family, qualifiers, min(limit, MOST), keys_only)
+        distinct = sorted(set(rows))  # neighbours together, for Thrift1, which reads them by a scan
+        size = self._rows_a_call(len(distinct))
+        cells = self._workers.in_runs(lambda chosen: self._client.cells(table, chosen, piece, deadline), distinct, size)
+        by_row = dict(zip(distinct, cells, strict=True))
+        return [by_row[row] for row in rows]
 
-        def some(chosen: Sequence[bytes]) -> list[list[tuple[bytes, Cell]]]:
-            return client.cells(table, chosen, piece, deadline)
-
-        return self._cells_in_runs(some, rows)
-
-    def _cells_in_runs(self, some: Callable[[Sequence[bytes]], list[T]], rows: Sequence[bytes]) -> list[T]:
-        """Return the joined results of *some* for the *rows* of each call."""
-        return self._workers.in_runs(some, rows, _READ_ROWS)
+    def _rows_a_call(self, count: int) -> int:  # noqa: ARG002 - an adapter may divide them
+        """How many of *count* rows are read by one call for cells."""
+        return _READ_ROWS
 
     def _scan(
         self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
@@ -273,7 +272,7 @@ class HBaseBase(Store):
     def _first_rows(
         self, table: str, ranges: Sequence[KeyRange], limit: int, wanted: Wanted, *, reverse: bool
     ) -> list[list[Row]]:
-        """Return the first *limit* rows of each of *ranges*.
+        """The first *limit* rows of each of *ranges*.
 
         That takes a call for several ranges in a group of regions; in reverse, and by Thrift1 alone, a scan of each.
         """
@@ -284,26 +283,27 @@ class HBaseBase(Store):
             return rows_of_each(
                 lambda keys: self._pieces(table, [keys], selected, limit), ranges, self._workers, deadline
             )
-        first = FirstRows(self._many, self._workers, table, min(limit, MOST))
-        if overlap(ranges):
-            return self._workers.map(lambda keys: first.of([keys], selected, deadline, [], 1)[0], ranges)
-        bounds = self._table_cache.region_bounds(table, deadline)
-        return first.of(ranges, selected, deadline, bounds, self._groups(bounds))
+        is_apart = not overlap(ranges)  # the filter of a call takes only such ranges
+        bounds = self._table_cache.region_bounds(table, deadline) if is_apart else []
+        first = FirstRows(self._many, self._workers, table, selected, min(limit, MOST), deadline, bounds)
+        if is_apart:
+            return first.of(ranges, self._groups(bounds))
+        return self._workers.map(lambda keys: first.of([keys], 1)[0], ranges)
 
     @abstractmethod
     def _pieces(self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int | None) -> Pieces:
-        """Return the state of a scan of *ranges*."""
+        """The state of a scan of *ranges*."""
 
     @abstractmethod
     def _groups(self, bounds: Sequence[bytes]) -> int:
-        """Return in how many groups of regions, which begin at *bounds*, first rows are read at once."""
+        """In how many groups of regions, which begin at *bounds*, first rows are read at once."""
 
     def tables(self) -> list[str]:
-        """Return the names of all tables, sorted; those of HBase itself are left out."""
+        """The names of all tables, sorted; those of HBase itself are left out."""
         return self._tables.names(self._deadline())
 
     def describe(self, table: str) -> TableDescription:
-        """Return the table as it is."""
+        """The table as it is."""
         return self._tables.describe(table, self._deadline())
 
     def create_table(self, schema: TableSchema) -> None:
@@ -322,12 +322,13 @@ class HBaseBase(Store):
         self._table_cache.forget(table)
 
     def regions(self, table: str) -> list[Region]:
-        """Return the table's regions in key order."""
+        """The table's regions in key order."""
         return self._tables.regions(table, self._deadline())
 
     def compact(self, tables: Sequence[str]) -> int:
         """Raise `CapabilityError` with the lines for the HBase shell."""
-        lines = "\n".join(f"flush '{table}'\nmajor_compact '{table}'" for table in tables)  # it reads files alone
+        # A major compaction reads files alone, so what is in memory is flushed before.
+        lines = "\n".join(f"flush '{table}'\nmajor_compact '{table}'" for table in tables)
         raise CapabilityError(f"{self.name}: {self._uncompacted}; in the HBase shell:\n{lines}")
 
     def close(self) -> None:
@@ -352,12 +353,17 @@ class HBaseBase(Store):
         return of_call(self.timeout * factor)
 
 
+_META: Final = "hbase:meta"
+_REGIONS: Final = 10_000
+_TOLERATED: Final = 1_000  # ms
+
+
 def clock_check(store: Store, table: str) -> Check:
-    """Return the check whether HBase has dated the regions of *table* in the future of this machine.
+    """The check whether HBase has dated the regions of *table* in the future of this machine.
 
     Region servers date a region when they open it. A clock that is behind could only be detected by writing a cell.
     """
-    start = f"{table.removeprefix('default:')},".encode()
+    start = f"{plain_name(table)},".encode()
     rows = store.scan(_META, [KeyRange(start, prefix_stop(start))], limit=_REGIONS)
     try:
         newest = max((cell.timestamp for row in rows for cells in row.cells.values() for cell in cells), default=0)
@@ -367,6 +373,6 @@ def clock_check(store: Store, table: str) -> Check:
         )
     ahead = newest - clock.milliseconds()
     if ahead > _TOLERATED:
-        found = f"HBase's clock is at least {ahead / 1000:.1f} s ahead of this machine"
-        return warned("clock", found, "synchronize all machines by NTP: expiry and deletes depend on timestamps")
+        text = f"HBase's clock is at least {ahead / 1000:.1f} s ahead of this machine"
+        return warned("clock", text, "synchronize all machines by NTP: expiry and deletes depend on timestamps")
     return well("clock", "HBase has dated no region in the future of this machine (whether it is behind is unknown)")

@@ -1,16 +1,11 @@
-"""Errors of the store for HBase's messages, and the log of its servers and gateways.
-
-Lost connections, slow calls and the reactions to them are logged. No data of pages is logged: of row keys only those at
-which a scan goes on, and of rejected replies only that they were rejected. Texts from other systems are escaped to one
-line.
-"""
+"""Errors of the store for HBase's messages, the log of its servers and gateways, and retries of calls."""
 
 from __future__ import annotations
 
 import logging
 import re
 from logging import INFO
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from webtable._clock import clock
 from webtable.errors import StoreError, StoreRefused, StoreUnavailable, TableNotFound
@@ -29,7 +24,7 @@ _PASSING: Final = re.compile(
     "NotServingRegion|RegionTooBusy|RegionMoved|RegionOpening|RegionOffline|RegionInTransition|RegionException|"
     "WrongRegion|NoServerForRegion|RegionServerStopped|RegionServerAborted|YouAreDead|DroppedSnapshot|"
     "ServerNotRunning|ServerTooBusy|FailedServer|PreemptiveFastFail|CallQueueTooBig|CallDropped|CallTimeout|"
-    "RetryImmediately|ThrottlingException|VisibilityControllerNotReady|"
+    "RetryImmediately|MultiActionResultTooLarge|ThrottlingException|VisibilityControllerNotReady|"
     "PleaseHold|PleaseRestartMaster|MasterNotRunning|MasterNotDiscovered|MasterStopped|MasterRegistryFetch|"
     r"SocketTimeout|ConnectException|\bConnection(Clos|Reset|Exc)|LocalConnectionClosed|ZooKeeperConnection|"
     "[Cc]onnection (refused|reset|clos)|StoppedRpcClient|OperationTimeout|TimeoutIOException|InterruptedIO|SafeMode"
@@ -49,7 +44,7 @@ _REFUSING: Final = re.compile(
     r"InvalidLabel|LabelAlreadyExists|(?:HBase|Corrupted|Export|Restore|Unknown)Snapshot)Exception\b"
 )
 _FRAME: Final = re.compile(r"^\s+at .*$", re.MULTILINE)
-_EXCEPTION: Final = re.compile(r"^(?:[\w$]+\.)+([\w$]+(?:Exception|Error))(?::\s*|$)")
+_EXCEPTION: Final = re.compile(r"^(?:[\w$]+\.)*([\w$]+(?:Exception|Error|TooLarge))(?::\s*|$)")
 
 
 class WrongReply(OSError):
@@ -61,20 +56,25 @@ class TableDisabled(StoreRefused):
 
 
 def disabled(name: str, table: str) -> TableDisabled:
-    """Return the error of a call to *table*, which is disabled, on the store *name*."""
+    """The error of a call to *table*, which is disabled, on the store *name*."""
     return TableDisabled(f"{subject_of(name, table)} is disabled; in the HBase shell: enable '{table}'")
+
+
+def missing(name: str, table: str) -> TableNotFound:
+    """The error of a call to *table*, which the store *name* does not have."""
+    return TableNotFound(f"{subject_of(name, table)} does not exist; create it first")
 
 
 def answered(
     text: str, name: str, table: str | None, call: str, *, can_retry: bool = False, exists: bool = False
 ) -> StoreError | TableNotFound:
-    """Return the error of the store that HBase's message *text* means, the answer to a *call* to *table* on *name*.
+    """The error of the store that HBase's message *text* means, the answer to a *call* to *table* on *name*.
 
     With *can_retry* HBase has declared that the call may be repeated, with *exists* that the table exists already.
     """
     subject = subject_of(name, table)
     if table and _says_missing(text, table):
-        return TableNotFound(f"{subject} does not exist; create it first")
+        return missing(name, table)
     if table and _says_disabled(text, table):
         return disabled(name, table)
     family = re.search(r"Column family (\S+) does not exist", text)
@@ -86,11 +86,18 @@ def answered(
         return StoreRefused(
             f"{subject}: there is no such namespace; in the HBase shell: create_namespace '{table.partition(':')[0]}'"
         )
-    kind = StoreUnavailable if _passes(text, can_retry=can_retry) else StoreRefused
-    return kind(f"{subject}: {call}: {_gist(text)}")
+    kind = StoreUnavailable if passes(text, can_retry=can_retry) else StoreRefused
+    return kind(f"{subject}: {call}: {gist(text)}")
 
 
-def _passes(text: str, *, can_retry: bool) -> bool:
+def unanswered(exc: Exception, subject: str, call: str, seconds: float) -> StoreUnavailable:
+    """The error about *subject* for a *call* whose connection was lost, or not answered in so many *seconds*."""
+    # Neither Python's sockets nor deadlines say more than that the time is over.
+    is_bare = isinstance(exc, TimeoutError) and str(exc) in ("", "timed out")
+    return StoreUnavailable(f"{subject}: {call}: {f'no answer within {seconds:.1f} s' if is_bare else exc}")
+
+
+def passes(text: str, *, can_retry: bool = False) -> bool:
     """Whether the same call may succeed later; a refusal is final even if the text also names a temporary state.
 
     The halves of such a batch are tried separately.
@@ -122,16 +129,23 @@ def _says_disabled(text: str, table: str) -> bool:
     )
 
 
-def _gist(text: str) -> str:
-    r"""Return the first line of a Java message, with the innermost exception name.
+def gist(text: str) -> str:
+    r"""The first line of a Java message, with the innermost exception name.
 
-    >>> _gist("org.a.BException: org.a.CException: too large\n\tat org.a.E")
+    >>> gist("org.a.BException: org.a.CException: too large\n\tat org.a.E")
     'CException: too large'
     """
     rest, exception = text.partition("\n")[0].strip(), ""
     while match := _EXCEPTION.match(rest):
         exception, rest = match[1], rest[match.end() :]
     return ": ".join(part for part in (exception, rest) if part)
+
+
+# --- The log ----------------------------------------------------------------------------------------------------------
+#
+# Lost connections, slow calls and the reactions to them are logged. No data of pages is logged: of row keys only those
+# at which a scan goes on, and of rejected replies only that they were rejected. Texts from other systems are escaped to
+# one line.
 
 
 LOGGER: Final = logging.getLogger("webtable.store.hbase")
@@ -155,32 +169,35 @@ class ServerLog:
         logged.
         """
         self.events(event)
-        if LOGGER.isEnabledFor(level):
-            reason = "" if error is None else _reason(error, subject_of(self._server, table))
-            fields: dict[str, object] = {"server": self._server}
-            at: dict[str, Any] = {"store": self._server, "table": table, "seconds": seconds}
-            log_event(LOGGER, level, event, text, reason=reason, fields=fields, **at)
+        reason = "" if error is None else str(error).removeprefix(f"{subject_of(self._server, table)}: ")[:_LONGEST]
+        if error is not None and isinstance(error.__cause__, WrongReply):
+            reason = "a reply that was rejected"  # its error may quote it
+        log_event(
+            LOGGER,
+            level,
+            event,
+            text,
+            store=self._server,
+            table=table,
+            seconds=seconds,
+            reason=reason,
+            fields={"server": self._server},
+        )
 
 
-def _reason(error: WebTableError, subject: str) -> str:
-    if isinstance(error.__cause__, WrongReply):
-        return "a reply that was rejected"  # its error may quote it
-    return str(error).removeprefix(f"{subject}: ")[:_LONGEST]
-
-
-# --- Retries of idempotent calls until their deadline -----------------------------------------------------------------
+# --- Retries ----------------------------------------------------------------------------------------------------------
 
 
 T = TypeVar("T")
 
+# The share of the remaining time that one attempt may use, so that there is some for another.
 _FIRST_SHARE: Final = 2 / 3
-"""The share of the remaining time that one attempt may use, so that there is some for another."""
 LEAST_ATTEMPT: Final = 2.0
 """The seconds that an attempt has at least, if they are left."""
 
 
 def repeated(attempt: Callable[[], T], deadline: Deadline, log: ServerLog | None = None, table: str | None = None) -> T:
-    """Return the result of *attempt*, retried while it raises `StoreUnavailable` and there is time for a pause.
+    """The result of *attempt*, retried while it raises `StoreUnavailable` and there is time for a pause.
 
     The second attempt comes at once: usually the first one found that its connection was gone. Each is logged as one
     of a call to *table* in *log*.
@@ -198,16 +215,17 @@ def repeated(attempt: Callable[[], T], deadline: Deadline, log: ServerLog | None
     if first is last:
         raise first
     seconds = clock.monotonic() - began
+    # The first error may be the cause, and those after it only what followed from it.
     before = "" if type(first.__cause__) is type(last.__cause__) else f"; the first one: {first}"
     raise StoreUnavailable(f"{last} (the last of {len(errors)} attempts in {seconds:.1f} s{before})") from last
 
 
 def one_attempt(deadline: Deadline, subject: str, least: float = LEAST_ATTEMPT) -> Deadline:
-    """Return the deadline of one attempt, so that there is some time for another; raises if there is none for one.
+    """The deadline of one attempt, so that there is some time for another; raises if there is none for one.
 
     It has *least* seconds, if they are left. The error is a `StoreUnavailable` about *subject*.
     """
-    left = deadline.left()
-    if not left:
+    seconds = deadline.left()
+    if not seconds:
         raise StoreUnavailable(f"{subject}: the deadline of the call has passed")
-    return deadline.within(max(left * _FIRST_SHARE, least))
+    return deadline.within(max(seconds * _FIRST_SHARE, least))

@@ -1,4 +1,4 @@
-"""The filters of a selection, in the two forms that HBase takes: strings of the Thrift API, and its own messages.
+"""What is read of a row, its filters (strings of the Thrift API, HBase's own messages), and checks of what comes.
 
 Thrift1 takes strings, which do not support `MultiRowRangeFilter` and cannot be extended. Thrift2 and region servers
 take the protobuf bytes of a message. The few messages that are needed are encoded here: a filter is its Java class name
@@ -12,7 +12,7 @@ from collections import defaultdict
 from functools import cache
 from itertools import groupby
 from operator import gt, lt
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from webtable.rowkey import KeyRange
 from webtable.store.hbase.shared.failures import WrongReply
@@ -24,15 +24,7 @@ if TYPE_CHECKING:
     from webtable.store.rows import Containing, Wanted
 
 
-# --- The selection of cells of a row for both ways to HBase, and the checks whether an answer belongs to its call -----
-#
-# An answer must have the requested rows, in their order, with complete cells. A gateway that was mistaken for another
-# one, or a scanner number that means another scanner there, returns rows without an error.
-#
-# Words are searched with Java regular expressions that find them wherever Python does, that is where `word.lower() in
-# value.lower()`. Java's own case folding differs, so each character is written as all characters whose lower case
-# contains it. Everything except ASCII letters and digits is written as its number, so that neither the expression nor
-# the filter string around it has anything to quote.
+# --- Selection --------------------------------------------------------------------------------------------------------
 
 
 MOST: Final = 2**31 - 1
@@ -60,21 +52,6 @@ class Selection(NamedTuple):
     plain: Selection | None = None
     """The same without the search."""
 
-    @property
-    def one_cell(self) -> bool:
-        """Whether any single cell shows that its row is wanted."""
-        return self.keys_only and self.search is None
-
-    @property
-    def few_cells(self) -> bool:
-        """Whether the searched column and one other cell, of whole families, show that their row is wanted."""
-        return (
-            self.keys_only
-            and self.search is not None
-            and self.search.added
-            and any(column.endswith(b":") for column in self.columns or ())
-        )
-
 
 class ColumnPiece(NamedTuple):
     """The first *limit* columns of a family in *qualifiers* of a row, with *keys_only* without their values."""
@@ -86,7 +63,7 @@ class ColumnPiece(NamedTuple):
 
 
 def selection(wanted: Wanted, *, reverse: bool = False) -> Selection:
-    """Return *wanted* as a selection."""
+    """*wanted* as a selection, with regular expressions in place of its words."""
     columns = None if wanted.columns is None else tuple(wanted.columns)
     plain = Selection(columns, min(wanted.versions, MOST), wanted.time_range, wanted.keys_only, reverse)
     search = None if wanted.containing is None else _search(wanted.containing, columns)
@@ -102,13 +79,13 @@ def selection(wanted: Wanted, *, reverse: bool = False) -> Selection:
 
 def _search(containing: Containing, columns: tuple[bytes, ...] | None) -> Search | None:
     family, _, qualifier = containing.column.partition(b":")
-    found = tuple(one for word in containing.words if (one := expression(word)) is not None)
+    expressions = tuple(filter(None, map(expression, containing.words)))
     added = columns is not None and containing.column not in columns and family + b":" not in columns
-    return Search(family, qualifier, found, added) if found else None
+    return Search(family, qualifier, expressions, added) if expressions else None
 
 
 def key_before(start: bytes) -> bytes:
-    r"""Return a key that sorts before *start*, with no realistic key between them.
+    r"""A key that sorts before *start*, with no realistic key between them.
 
     >>> key_before(b"a\x00"), key_before(b"b"), key_before(b"")
     (b'a', b'a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff', b'')
@@ -118,8 +95,14 @@ def key_before(start: bytes) -> bytes:
     return start[:-1] + bytes([start[-1] - 1]) + b"\xff" * 16 if start else b""
 
 
+# --- Checks of answers ------------------------------------------------------------------------------------------------
+#
+# An answer must have the requested rows, in their order, with complete cells. A gateway that was mistaken for another
+# one, or a scanner number that means another scanner there, returns rows without an error.
+
+
+# Makes a named tuple in a third of the time of calling its class; called for each cell of a scan.
 _new = tuple.__new__
-"""Makes a named tuple in a third of the time of calling its class; called for each cell of a scan."""
 
 
 def check_scanned(rows: Sequence[bytes], keys: KeyRange, count: int, *, reverse: bool) -> None:
@@ -148,35 +131,36 @@ def check_scanned(rows: Sequence[bytes], keys: KeyRange, count: int, *, reverse:
         )
 
 
-def check_read(found: Sequence[bytes], asked: Iterable[bytes]) -> None:
-    """Raise `WrongReply` unless *found* are a subsequence of the requested rows *asked*."""
-    left = iter(asked)
-    for row in found:
-        if row not in left:  # an iterator goes on after the last one that it found
+def check_read(rows: Sequence[bytes], requested: Iterable[bytes]) -> None:
+    """Raise `WrongReply` unless *rows* are a subsequence of the *requested* ones."""
+    remaining = iter(requested)
+    for row in rows:
+        if row not in remaining:  # an iterator goes on after the last row that it had
             raise WrongReply(f"the row {row[:100]!r} came, which was not requested, or not in this place")
 
 
 def cell(timestamp: Any, value: Any) -> Cell:
-    """Return the cell; raises `WrongReply` if a part of it is missing."""
+    """The cell; raises `WrongReply` if a part of it is missing."""
     if timestamp is None or value is None:
         raise WrongReply("a cell came without its timestamp or its value")
     return _new(Cell, (timestamp, value))
 
 
-_CASED_BELOW: Final = 0x20000
-"""From this code point on every character is its own lower case."""
+# --- Words as regular expressions -------------------------------------------------------------------------------------
+#
+# Java regular expressions that find words wherever Python does, that is where `word.lower() in value.lower()`. Java's
+# own case folding differs, so each character is written as all characters whose lower case contains it. Everything
+# except ASCII letters and digits is written as its number, so that neither the expression nor the filter string around
+# it has anything to quote.
+
+
+_CASED_BELOW: Final = 0x20000  # from this code point on every character is its own lower case
 _REPLACEMENT: Final = "\ufffd"
 
 
-class _Cases(NamedTuple):
-    """For each character the ones whose lower case begins with it, and all later characters of such lower cases."""
-
-    upper: dict[str, str]
-    following: frozenset[str]
-
-
 @cache
-def _cases() -> _Cases:
+def _cases() -> tuple[dict[str, str], set[str]]:
+    """For each character those whose lower case begins with it; and all later characters of such lower cases."""
     upper: defaultdict[str, str] = defaultdict(str)
     following: set[str] = set()
     for character in map(chr, range(_CASED_BELOW)):
@@ -185,11 +169,11 @@ def _cases() -> _Cases:
             upper[lower[0]] += character
             following.update(lower[1:])
     upper["ς"] += "Σ"  # at the end of a word
-    return _Cases(dict(upper), frozenset(following))
+    return dict(upper), following
 
 
 def expression(word: str) -> str | None:
-    r"""Return the regular expression that finds *word*; None if none is reliable, or if every value has it.
+    r"""The regular expression that finds *word*; None if none is reliable, or if every value has it.
 
     >>> expression("Öl-1")
     '[\\x{f6}\\x{d6}][lL]\\x{2d}1'
@@ -199,85 +183,23 @@ def expression(word: str) -> str | None:
 
 
 def _character(character: str) -> str:
-    cases = _cases()
-    upper = cases.upper.get(character)
-    one = _escaped(character) if upper is None else f"[{''.join(map(_escaped, character + upper))}]"
+    upper, following = _cases()
+    any_case = _escaped(character)
+    if character in upper:
+        any_case = f"[{any_case}{''.join(map(_escaped, upper[character]))}]"
     # The lower case of İ is two characters, of which the second has no counterpart in the value.
-    return f"{one}?" if character in cases.following else one
+    return f"{any_case}?" if character in following else any_case
 
 
 def _escaped(character: str) -> str:
     return character if character.isascii() and character.isalnum() else rf"\x{{{ord(character):x}}}"
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-
-
-FEW_COLUMNS: Final = 2
-"""Two columns of a row include at least one other than the searched column."""
-
-
-class Form(Protocol):
-    """A form of filters."""
-
-    KEYS_ONLY: bytes
-    """Removes the values of cells."""
-    FIRST_KEY_ONLY: bytes
-    """Lets the first cell of a row through."""
-    READS_SINCE: bool
-    """Whether scans with such filters have the lower bound of a time range; else any cell may lie before it."""
-
-    def matching(self, family: bytes, qualifier: bytes, expression: str, *, hidden: bool) -> bytes:
-        """Return the filter for rows whose newest value of a column matches; with *hidden* without that column.
-
-        A row without the column is filtered out. The expression must not contain quotes.
-        """
-
-    def qualifiers(self, keys: KeyRange) -> bytes:
-        """Return the filter for columns whose qualifier is in *keys*, which seeks to the first one."""
-
-    def first_columns_or(self, qualifier: bytes, count: int) -> bytes:
-        """Return the filter for the first *count* columns of a row, and each column named *qualifier*."""
-
-    def all_of(self, filters: Sequence[bytes]) -> bytes:
-        """Return the conjunction of *filters*, in their order."""
-
-
-def filter_of(
-    form: Form, wanted: Selection, *, first: Sequence[bytes] = (), last: Sequence[bytes] = ()
-) -> bytes | None:
-    """Return the filter of a scan for *wanted* between filters of its ranges, None if it needs none.
-
-    The *first* are for ranges that a search may not leave, the *last* for those of which rows are counted.
-    """
-    filters = list(first)
-    shows_row = form.READS_SINCE or not (wanted.time_range and wanted.time_range.since)
-    if wanted.search is not None:
-        family, qualifier, expressions, added = wanted.search
-        filters += [form.matching(family, qualifier, expression, hidden=added) for expression in expressions]
-        if wanted.few_cells and shows_row:
-            filters.append(form.first_columns_or(qualifier, FEW_COLUMNS))
-        if wanted.reverse:
-            # HBase reads families on demand that no filter uses, and refuses to do so in reverse.
-            filters.append(form.qualifiers(KeyRange()))
-    filters += last
-    if wanted.one_cell and shows_row:
-        filters.append(form.FIRST_KEY_ONLY)
-    if wanted.keys_only:
-        filters.append(form.KEYS_ONLY)
-    return form.all_of(filters) if filters else None
-
-
-def columns_filter(form: Form, piece: ColumnPiece) -> bytes | None:
-    """Return the filter of columns of a row, None if it needs none."""
-    filters = [form.qualifiers(piece.qualifiers)] if piece.qualifiers != KeyRange() else []
-    if piece.keys_only:
-        filters.append(form.KEYS_ONLY)
-    return form.all_of(filters) if filters else None
+# --- Filters as strings of the Thrift API -----------------------------------------------------------------------------
 
 
 class _Strings:
-    """Filters as strings of the Thrift API."""
+    """Filters as strings; the methods are those of `_Messages`."""
 
     KEYS_ONLY = b"KeyOnlyFilter()"
     FIRST_KEY_ONLY = b"FirstKeyOnlyFilter()"
@@ -298,11 +220,11 @@ class _Strings:
         return b" AND ".join(filters)
 
 
-STRINGS: Final[Form] = _Strings()
+STRINGS: Final = _Strings()
 
 
 def _quoted(value: bytes) -> bytes:
-    r"""Return *value* as an argument.
+    r"""*value* as an argument.
 
     >>> _quoted(b"it's")
     b"'it''s'"
@@ -310,15 +232,19 @@ def _quoted(value: bytes) -> bytes:
     return b"'" + value.replace(b"'", b"''") + b"'"
 
 
+# --- Filters as messages (Filter.proto and Comparator.proto of HBase) -------------------------------------------------
+
+
 _PACKAGE = b"org.apache.hadoop.hbase.filter."
 _ALL, _ANY = b"\x08\x01", b"\x08\x02"  # operators of a list: MUST_PASS_ALL, MUST_PASS_ONE
 _LESS, _EQUAL = 0, 2
+_DOT_ALL = 32  # of java.util.regex.Pattern
+# The encoded one-byte numbers: a scan of all salts has thousands of numbers, nearly all of one byte.
 _DIGITS: Final = [bytes([digit]) for digit in range(0x80)]
-"""The encoded one-byte numbers: a scan of all salts has thousands of numbers, nearly all of one byte."""
 
 
 def varint(number: int) -> bytes:
-    r"""Return *number* in base 128, the lowest digits first.
+    r"""*number* in base 128, the lowest digits first.
 
     >>> varint(300)
     b'\xac\x02'
@@ -337,10 +263,6 @@ def _bytes_field(number: int, value: bytes) -> bytes:
     return varint(number << 3 | 2) + varint(len(value)) + value
 
 
-def _bool_field(number: int, value: bool) -> bytes:
-    return varint(number << 3) + (b"\x01" if value else b"\x00")
-
-
 def _number_field(number: int, value: int) -> bytes:
     return varint(number << 3) + varint(value)
 
@@ -350,16 +272,16 @@ def _filter(name: bytes, body: bytes = b"") -> bytes:
 
 
 def row_ranges(ranges: Sequence[KeyRange]) -> bytes:
-    """Return the filter for the rows of *ranges*, which seeks from one range to the next."""
+    """The filter for the rows of *ranges*, which seeks from one range to the next."""
     rows = (
-        _bytes_field(1, r.start) + _bool_field(2, True) + _bytes_field(3, r.stop) + _bool_field(4, False)
+        _bytes_field(1, r.start) + _number_field(2, True) + _bytes_field(3, r.stop) + _number_field(4, False)
         for r in ranges
     )
     return _filter(b"MultiRowRangeFilter", b"".join(_bytes_field(1, row) for row in rows))
 
 
 def first_of_each(ranges: Sequence[KeyRange], count: int, bounds: Sequence[bytes]) -> bytes:
-    """Return the filter for the first *count* rows of each of *ranges*, which are sorted and disjoint.
+    """The filter for the first *count* rows of each of *ranges*, which are sorted and disjoint.
 
     The rest of a range is skipped by seeking. Regions count separately: a range in several regions has *count* rows in
     each. *bounds* are the starts of all regions except the first: with wrong ones a range may have one row more.
@@ -387,7 +309,7 @@ def _row_before(bound: bytes) -> bytes:
 
 
 def _compared(how: int, value: bytes) -> bytes:
-    """Return the part of a filter that compares with *value*."""
+    """The part of a filter that compares with *value*."""
     comparator = _filter(b"BinaryComparator", _bytes_field(1, _bytes_field(1, value)))
     return _number_field(1, how) + _bytes_field(2, comparator)
 
@@ -409,46 +331,97 @@ def _any_of(filters: Sequence[bytes]) -> bytes:
 class _Messages:
     """Filters as HBase's own messages."""
 
-    KEYS_ONLY = _filter(b"KeyOnlyFilter", _bool_field(1, False))
+    KEYS_ONLY = _filter(b"KeyOnlyFilter", _number_field(1, False))
+    """Removes the values of cells."""
     FIRST_KEY_ONLY = _filter(b"FirstKeyOnlyFilter")
+    """Lets the first cell of a row through."""
     READS_SINCE = True
+    """Whether scans with such filters have the lower bound of a time range; else any cell may lie before it."""
 
     def matching(self, family: bytes, qualifier: bytes, expression: str, *, hidden: bool) -> bytes:
-        dot_all = 32
-        comparator = _bytes_field(1, expression.encode()) + _number_field(2, dot_all) + _bytes_field(3, b"UTF-8")
+        """The filter for rows whose newest value of a column matches; with *hidden* without that column.
+
+        A row without the column is filtered out. The expression must not contain quotes.
+        """
+        comparator = _bytes_field(1, expression.encode()) + _number_field(2, _DOT_ALL) + _bytes_field(3, b"UTF-8")
         body = (
             _bytes_field(1, family)
             + _bytes_field(2, qualifier)
             + _number_field(3, _EQUAL)
             + _bytes_field(4, _filter(b"RegexStringComparator", comparator))
-            + _bool_field(5, True)
-            + _bool_field(6, True)
+            + _number_field(5, True)
+            + _number_field(6, True)
         )
         if hidden:
             return _filter(b"SingleColumnValueExcludeFilter", _bytes_field(1, body))
         return _filter(b"SingleColumnValueFilter", body)
 
     def qualifiers(self, keys: KeyRange) -> bytes:
-        stop = _bytes_field(3, keys.stop) + _bool_field(4, False) if keys.stop else b""
-        return _filter(b"ColumnRangeFilter", _bytes_field(1, keys.start) + _bool_field(2, True) + stop)
+        """The filter for columns whose qualifier is in *keys*, which seeks to the first one."""
+        stop = _bytes_field(3, keys.stop) + _number_field(4, False) if keys.stop else b""
+        return _filter(b"ColumnRangeFilter", _bytes_field(1, keys.start) + _number_field(2, True) + stop)
 
     def first_columns_or(self, qualifier: bytes, count: int) -> bytes:
+        """The filter for the first *count* columns of a row, and each column named *qualifier*."""
         first = _filter(b"ColumnPaginationFilter", _number_field(1, count) + _number_field(2, 0))
         # No FamilyFilter: a cell that it rejects ends the row, for later families as well.
         named = _filter(b"QualifierFilter", _bytes_field(1, _compared(_EQUAL, qualifier)))
         return _any_of([first, named])
 
     def all_of(self, filters: Sequence[bytes]) -> bytes:
+        """The conjunction of *filters*, in their order."""
         return _all_of(filters)
 
 
-MESSAGES: Final[Form] = _Messages()
+MESSAGES: Final = _Messages()
+
+
+# --- Filters of calls -------------------------------------------------------------------------------------------------
+
+
+Form: TypeAlias = _Strings | _Messages
+_FEW_COLUMNS: Final = 2  # two columns of a row include at least one other than the searched column
+
+
+def filter_of(
+    form: Form, wanted: Selection, *, first: Sequence[bytes] = (), last: Sequence[bytes] = ()
+) -> bytes | None:
+    """The filter of a scan for *wanted* between filters of its ranges, None if it needs none.
+
+    The *first* are for ranges that a search may not leave, the *last* for those of which rows are counted.
+    """
+    filters = list(first)
+    # Whether any cell shows that its row is wanted.
+    shows_row = form.READS_SINCE or not (wanted.time_range and wanted.time_range.since)
+    if wanted.search is not None:
+        family, qualifier, expressions, added = wanted.search
+        filters += [form.matching(family, qualifier, expression, hidden=added) for expression in expressions]
+        whole_families = any(column.endswith(b":") for column in wanted.columns or ())
+        if wanted.keys_only and added and whole_families and shows_row:
+            filters.append(form.first_columns_or(qualifier, _FEW_COLUMNS))
+        if wanted.reverse:
+            # HBase reads families on demand that no filter uses, and refuses to do so in reverse.
+            filters.append(form.qualifiers(KeyRange()))
+    filters += last
+    if wanted.keys_only and wanted.search is None and shows_row:
+        filters.append(form.FIRST_KEY_ONLY)
+    if wanted.keys_only:
+        filters.append(form.KEYS_ONLY)
+    return form.all_of(filters) if filters else None
+
+
+def columns_filter(form: Form, piece: ColumnPiece) -> bytes | None:
+    """The filter of columns of a row, None if it needs none."""
+    filters = [form.qualifiers(piece.qualifiers)] if piece.qualifiers != KeyRange() else []
+    if piece.keys_only:
+        filters.append(form.KEYS_ONLY)
+    return form.all_of(filters) if filters else None
 
 
 def filter_of_scan(
     ranges: Sequence[KeyRange], wanted: Selection, each: int | None = None, bounds: Sequence[bytes] = ()
 ) -> bytes | None:
-    """Return the message of a scan of *ranges*, None if it needs none; with *each* for the first rows of each range.
+    """The message of a scan of *ranges*, None if it needs none; with *each* for the first rows of each range.
 
     *bounds* are the known starts of regions, as in `first_of_each`.
     """

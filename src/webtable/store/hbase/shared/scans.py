@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from webtable.errors import OtherProcess, StoreError, StoreUnavailable
 from webtable.rowkey import KeyRange
 from webtable.rowkey.ranges import RangePart, calls_of, groups_of
+from webtable.store.deadline import Deadline
+from webtable.store.hbase.shared.filters import Selection
+from webtable.store.hbase.shared.sockets import Workers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from webtable.store.deadline import Deadline
-    from webtable.store.hbase.shared.filters import Selection
-    from webtable.store.hbase.shared.sockets import Workers
     from webtable.store.rows import Row
+
+T = TypeVar("T")
 
 RANGES_A_CALL: Final = 1000
 FIRST_ROWS: Final = 32
@@ -30,7 +32,10 @@ _MOST_ROWS: Final = 5000
 _TARGET_BYTES: Final = 2 * 1024 * 1024
 _GROWTH: Final = 8
 _SAMPLE: Final = 32
-_AHEAD_FROM: Final = 2
+_AHEAD_FROM: Final = 2  # pieces: a caller who reads no further than the second has nothing fetched for him in vain
+
+
+# --- The pieces of a scan ---------------------------------------------------------------------------------------------
 
 
 class PieceSize:
@@ -47,8 +52,22 @@ class PieceSize:
             + len(row.key)
             for row in sample
         ]
+        # A single large row in the sample counts too: the next piece may have many of its kind.
         average = max(sum(sizes) / len(sizes), max(sizes) / 16)
         self.rows = int(min(_TARGET_BYTES / average + 1, self.rows * _GROWTH, _MOST_ROWS))
+
+
+def searched(read: Callable[[Selection, Deadline], T], wanted: Selection, deadline: Deadline) -> T:
+    """The result of *read* for *wanted*; without its search if that takes over half of the time.
+
+    A server that finds no match in that time has no row to give. The caller checks the words anyway.
+    """
+    if wanted.plain is None:
+        return read(wanted, deadline)
+    try:
+        return read(wanted, deadline.within(deadline.left() / 2))
+    except StoreUnavailable:
+        return read(wanted.plain, deadline)
 
 
 class Pieces(ABC):
@@ -60,23 +79,28 @@ class Pieces(ABC):
     def __init__(self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int | None) -> None:
         self._table = table
         self._wanted = wanted
-        self._left = list(reversed(ranges)) if wanted.reverse else list(ranges)
+        self._rest = list(reversed(ranges)) if wanted.reverse else list(ranges)
         self._limit = limit
         self._size = PieceSize(wanted.keys_only)
 
     @property
     def done(self) -> bool:
         """Whether all rows have been returned."""
-        return not self._left or self._limit == 0
+        return not self._rest or self._limit == 0
 
     def next(self, deadline: Deadline) -> list[Row]:
-        """Return the next rows, possibly none although there are more.
+        """The next rows, possibly none although there are more.
 
         After an error nothing is lost: the next call requests the same rows again.
         """
-        ask = min(self._size.rows, self._limit) if self._limit is not None else self._size.rows
-        # In reverse the first row may be the one at the stop key, which is not in the range.
-        rows = self._found(ask + self._wanted.reverse, deadline)
+        count = self._size.rows if self._limit is None else min(self._size.rows, self._limit)
+
+        def fetch(wanted: Selection, until: Deadline) -> list[Row]:
+            self._wanted = wanted  # a search that took too long is not tried again for the next piece
+            # In reverse the first row may be the one at the stop key, which is not in the range.
+            return self._fetch(count + wanted.reverse, until)
+
+        rows = searched(fetch, self._wanted, deadline)
         if self._limit is not None:
             rows = rows[: self._limit]
             self._limit -= len(rows)
@@ -87,40 +111,20 @@ class Pieces(ABC):
     def close(self, deadline: Deadline) -> None:  # noqa: B027, independent calls leave nothing open
         """Close what is open, without waiting."""
 
-    def _found(self, count: int, deadline: Deadline) -> list[Row]:
-        if self._wanted.plain is None:
-            return self._fetch(count, deadline)
-        try:
-            return self._fetch(count, half_of(deadline))
-        except StoreUnavailable:
-            # The server may have found too little in that time; the caller checks the words anyway.
-            self._wanted = self._wanted.plain
-            return self._fetch(count, deadline)
-
     @abstractmethod
     def _fetch(self, count: int, deadline: Deadline) -> list[Row]:
-        """Return up to *count* rows, and remove them from the rest."""
+        """Fetch up to *count* rows, and remove them from the rest."""
 
     def _drop_until(self, key: bytes) -> None:
         """Remove everything up to *key* from the ranges."""
         reverse = self._wanted.reverse
-        while self._left:
-            first = self._left[0]
+        while self._rest:
+            first = self._rest[0]
             rest = first.before(key) if reverse else first.after(key)
             if not rest.is_empty() and (not reverse or key > first.start):
-                self._left[0] = rest
+                self._rest[0] = rest
                 return
-            del self._left[0]
-
-
-def half_of(deadline: Deadline) -> Deadline:
-    """Return the deadline of a search, which leaves as much time to read without it."""
-    return deadline.within(deadline.left() / 2)
-
-
-def rows_of(pieces: Pieces, workers: Workers, deadline: Callable[[], Deadline]) -> Iterator[Row]:
-    """Yield the rows of `pieces_of`."""
-    return chain.from_iterable(pieces_of(pieces, workers, deadline))
+            del self._rest[0]
 
 
 def pieces_of(pieces: Pieces, workers: Workers, deadline: Callable[[], Deadline]) -> Iterator[list[Row]]:
@@ -139,6 +143,7 @@ def pieces_of(pieces: Pieces, workers: Workers, deadline: Callable[[], Deadline]
             piece = pieces.next(until) if ahead is None else ahead.piece(until)
             ahead = None
             count += 1
+            # A worker reads its scan alone: reading ahead would take the thread of another scan.
             if count > _AHEAD_FROM and not pieces.done and not pieces.reads_ahead and not workers.is_worker():
                 ahead = NextPiece(pieces, workers, deadline())
             empty += 1
@@ -169,7 +174,7 @@ class NextPiece:
         self._task = workers.submit(self._fetch)
 
     def piece(self, until: Deadline) -> list[Row]:
-        """Return the piece; it is fetched in this thread if no other one has begun it, or could not."""
+        """The piece; it is fetched in this thread if no other one has begun it, or could not."""
         if self._task.cancel():
             return self._pieces.next(until)
         self._deadline.limit_to(until)
@@ -201,6 +206,12 @@ class NextPiece:
             return True
 
 
+# --- The first rows of many ranges ------------------------------------------------------------------------------------
+#
+# A call brings the first rows of up to 32 ranges of neighbouring regions, and several calls run side by side. A filter
+# ends each range at its share and seeks to the next, so a full range costs no further call (`filters.first_of_each`).
+
+
 def overlap(ranges: Sequence[KeyRange]) -> bool:
     """Whether any key is in two of *ranges*."""
     in_order = sorted(keys for keys in ranges if not keys.is_empty())
@@ -221,77 +232,68 @@ class FirstRowsClient(Protocol):
         each: int | None = None,
         bounds: Sequence[bytes] = (),
     ) -> list[Row]:
-        """Return the first *limit* rows of *ranges*, or with *each* of each range; see `Thrift2.rows`."""
+        """The first *limit* rows of *ranges*, or with *each* of each range; see `Thrift2.rows`."""
 
 
+@dataclass(frozen=True, slots=True)
 class FirstRows:
-    """One call of `first_rows`, by a client that takes several ranges in a call."""
+    """One call of `first_rows`, by a client that takes several ranges in a call; `bounds` as in `groups_of`."""
 
-    def __init__(self, client: FirstRowsClient, workers: Workers, table: str, limit: int) -> None:
-        self._client = client
-        self._workers = workers
-        self._table = table
-        self._limit = limit
+    client: FirstRowsClient
+    workers: Workers
+    table: str
+    wanted: Selection
+    limit: int
+    deadline: Deadline
+    bounds: Sequence[bytes]
 
-    def of(
-        self, ranges: Sequence[KeyRange], wanted: Selection, deadline: Deadline, bounds: Sequence[bytes], groups: int
-    ) -> list[list[Row]]:
-        """Return the first rows of each of *ranges*, which do not overlap; *bounds* as in `groups_of`."""
-        found: list[list[Row]] = [[] for _ in ranges]
-        calls = calls_of(groups_of(ranges, bounds, groups), self._limit)
-        results = self._workers.map(lambda parts: self._searched(parts, wanted, deadline, bounds), calls)
-        for parts, rows in zip(calls, results, strict=True):
-            for part, some in zip(parts, rows, strict=True):
-                found[part.owner] += some
-        return [rows[: self._limit] for rows in found]
+    def of(self, ranges: Sequence[KeyRange], groups: int) -> list[list[Row]]:
+        """The first rows of each of *ranges*, which do not overlap, read in so many *groups* at once."""
+        rows_of: list[list[Row]] = [[] for _ in ranges]
+        calls = calls_of(groups_of(ranges, self.bounds, groups), self.limit)
+        results = self.workers.map(
+            lambda parts: searched(lambda wanted, until: self._read(parts, wanted, until), self.wanted, self.deadline),
+            calls,
+        )
+        for part, rows in zip(chain.from_iterable(calls), chain.from_iterable(results), strict=True):
+            rows_of[part.owner] += rows
+        return [rows[: self.limit] for rows in rows_of]
 
-    def _searched(
-        self, parts: list[RangePart], wanted: Selection, deadline: Deadline, bounds: Sequence[bytes]
-    ) -> list[list[Row]]:
-        if wanted.plain is None:
-            return self._found(parts, wanted, deadline, bounds)
-        try:
-            return self._found(parts, wanted, half_of(deadline), bounds)
-        except StoreUnavailable:
-            return self._found(parts, wanted.plain, deadline, bounds)
-
-    def _found(
-        self, parts: list[RangePart], wanted: Selection, deadline: Deadline, bounds: Sequence[bytes]
-    ) -> list[list[Row]]:
-        """Return the first rows of each of *parts*, which are in key order."""
-        found: list[list[Row]] = [[] for _ in parts]
+    def _read(self, parts: list[RangePart], wanted: Selection, deadline: Deadline) -> list[list[Row]]:
+        """The first rows of each of *parts*, which are in key order."""
+        rows_of: list[list[Row]] = [[] for _ in parts]
         place = 0  # the first part that is neither complete nor full
         start = parts[0].keys.start
         while place < len(parts):
             ranges = [KeyRange(start, parts[place].keys.stop), *(part.keys for part in parts[place + 1 :])]
-            ask = self._limit * len(ranges)
-            rows = self._client.rows(self._table, ranges, wanted, ask, deadline, each=self._limit, bounds=bounds)
-            last = self._hand_out(rows, parts, place, found)
-            if len(rows) < ask:
+            count = self.limit * len(ranges)
+            rows = self.client.rows(self.table, ranges, wanted, count, deadline, each=self.limit, bounds=self.bounds)
+            last = self._hand_out(rows, parts, place, rows_of)
+            if len(rows) < count:
                 break
             # All are full, or a part lies in more regions than known, and returned more than its share.
             place, start = last, rows[-1].key + b"\x00"
-            if len(found[place]) >= self._limit or KeyRange(start, parts[place].keys.stop).is_empty():
+            if len(rows_of[place]) >= self.limit or KeyRange(start, parts[place].keys.stop).is_empty():
                 place += 1
                 start = parts[place].keys.start if place < len(parts) else start
-        return found
+        return rows_of
 
-    def _hand_out(self, rows: list[Row], parts: list[RangePart], place: int, found: list[list[Row]]) -> int:
-        """Assign *rows* to their parts, from *place* on, and return the part of the last one."""
+    def _hand_out(self, rows: list[Row], parts: list[RangePart], place: int, rows_of: list[list[Row]]) -> int:
+        """Add *rows* to those of their parts, from *place* on, and return the part of the last one."""
         for row in rows:
             while place + 1 < len(parts) and parts[place].keys.stop and row.key >= parts[place].keys.stop:
                 place += 1
-            if len(found[place]) < self._limit and row.key in parts[place].keys:
-                found[place].append(row)
+            if len(rows_of[place]) < self.limit and row.key in parts[place].keys:
+                rows_of[place].append(row)
         return place
 
 
 def rows_of_each(
     pieces: Callable[[KeyRange], Pieces], ranges: Sequence[KeyRange], workers: Workers, deadline: Deadline
 ) -> list[list[Row]]:
-    """Return the rows of *pieces* for each of *ranges*, concurrently."""
+    """The rows of *pieces* for each of *ranges*, concurrently."""
 
     def rows(keys: KeyRange) -> list[Row]:
-        return [] if keys.is_empty() else list(rows_of(pieces(keys), workers, lambda: deadline))
+        return [] if keys.is_empty() else list(chain.from_iterable(pieces_of(pieces(keys), workers, lambda: deadline)))
 
     return workers.map(rows, ranges)

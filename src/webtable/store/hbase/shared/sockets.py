@@ -1,4 +1,4 @@
-"""Connections to hosts within a deadline, and how TLS proves who they are."""
+"""Connections within a deadline, TLS for them, and the threads that use several connections at the same time."""
 
 from __future__ import annotations
 
@@ -23,27 +23,33 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS: Final = 5.0
 """How long a server may take to accept a connection, and to prove who it is."""
-KEY_PASSWORD: Final = "WEBTABLE_HBASE_KEY_PASSWORD"  # noqa: S105 - the name of the variable
-"""The variable of the environment with the password of an encrypted private key."""
+
+
+def seconds_until(deadline: Deadline) -> float:
+    """The seconds until *deadline*; raises `TimeoutError` if there are none."""
+    seconds = deadline.left()
+    if not seconds:  # as the timeout of a socket, 0 would mean that it does not block
+        raise TimeoutError("timed out")
+    return seconds
 
 
 def connected(
     host: str, port: int, deadline: Deadline, on_made: Callable[[socket.socket], object] | None = None
 ) -> socket.socket:
-    """Return a connection to the first address of *host* that accepts it; raises `OSError`.
+    """A connection to the first address of *host* that accepts it; raises `OSError`.
 
     *on_made* gets each socket before it is connected, so that a child forked in the meantime can close it.
     """
     failure = OSError(f"{host} has no address")
-    for family, kind, protocol, _, address in addresses(host, port, deadline):
+    for family, kind, protocol, _, address in _addresses(host, port, deadline):
         made = socket.socket(family, kind, protocol)
         if on_made is not None:
             on_made(made)
         try:
-            if not (left := deadline.left()):
-                raise TimeoutError("timed out")
-            made.settimeout(left)
+            made.settimeout(seconds_until(deadline))
             made.connect(address)
+            # Without it the second of two small packets waits 40 ms for the confirmation of the first.
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError as exc:
             made.close()
             failure = exc
@@ -55,8 +61,8 @@ def connected(
     raise failure
 
 
-def addresses(host: str, port: int, deadline: Deadline) -> list[Any]:
-    """Return what `socket.getaddrinfo` does, within *deadline*: a resolver may take arbitrarily long."""
+def _addresses(host: str, port: int, deadline: Deadline) -> list[Any]:
+    """The result of `socket.getaddrinfo`, within *deadline*: a resolver may take arbitrarily long."""
     with suppress(socket.gaierror):
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     answer: Future[list[Any]] = Future()
@@ -77,8 +83,15 @@ def addresses(host: str, port: int, deadline: Deadline) -> list[Any]:
         raise TimeoutError(f"the name {host!r} was not resolved in time") from exc
 
 
+# --- TLS --------------------------------------------------------------------------------------------------------------
+
+
+# The variable of the environment with the password of an encrypted private key.
+_KEY_PASSWORD: Final = "WEBTABLE_HBASE_KEY_PASSWORD"  # noqa: S105 - the name of the variable
+
+
 def client_context(ca: str | None = None, cert: str | None = None, key: str | None = None) -> ssl.SSLContext:
-    """Return the context of connections with TLS 1.2 and later, which verifies the host by its certificate.
+    """The context of connections with TLS 1.2 and later, which verifies the host by its certificate.
 
     Certificates are verified by the authorities in the file *ca* (PEM), without it by those of the system. *cert* is
     sent to a server that requests a certificate, with its private *key* if that is in a separate file. Raises
@@ -100,10 +113,10 @@ def client_context(ca: str | None = None, cert: str | None = None, key: str | No
 
 
 def _key_password() -> str:
-    """Return the password; without it OpenSSL would prompt in the terminal."""
-    password = os.environ.get(KEY_PASSWORD)
+    """The password of the private key; without a function for it OpenSSL would prompt in the terminal."""
+    password = os.environ.get(_KEY_PASSWORD)
     if password is None:
-        raise InvalidArgument(f"the private key is encrypted: {KEY_PASSWORD} must have its password")
+        raise InvalidArgument(f"the private key is encrypted: {_KEY_PASSWORD} must have its password")
     return password
 
 
@@ -113,7 +126,7 @@ def _reason(exc: OSError) -> str:
     return exc.strerror or str(exc)
 
 
-# --- The threads of the store, which make independent calls concurrently, one for each connection ---------------------
+# --- Threads ----------------------------------------------------------------------------------------------------------
 
 
 T = TypeVar("T")
@@ -121,7 +134,7 @@ A = TypeVar("A")
 
 
 class Workers:
-    """At most *count* threads, started when they are needed.
+    """At most *count* threads, started when they are needed; *name* is the store's.
 
     A job that submits jobs itself runs those in its own thread, and a thread that waits for a job that has not begun
     runs it itself, so nothing waits for a free thread: jobs end at their own deadlines.
@@ -133,7 +146,7 @@ class Workers:
         self._here = threading.local()
 
     def map(self, job: Callable[[A], T], items: Sequence[A]) -> list[T]:
-        """Return `job(item)` for each of *items*; raises the first error, after all jobs have ended."""
+        """`job(item)` for each of *items*; raises the first error, after all jobs have ended."""
         if len(items) < 2 or self.is_worker():
             return [job(item) for item in items]
         tasks = [self.submit(lambda item=item: job(item)) for item in items[1:]]  # type: ignore[misc]
@@ -151,11 +164,11 @@ class Workers:
             raise
 
     def in_runs(self, job: Callable[[Sequence[A]], list[T]], items: Sequence[A], size: int) -> list[T]:
-        """Return the joined results of *job* for runs of *size* items; raises as `map` does."""
+        """The joined results of *job* for runs of *size* items; raises as `map` does."""
         runs = [items[at : at + size] for at in range(0, len(items), size)]
         return list(chain.from_iterable(self.map(job, runs)))
 
-    def each(self, jobs: Iterable[Callable[[], None]]) -> None:
+    def each(self, jobs: Iterable[Callable[[], object]]) -> None:
         """Run all *jobs*; raises the first error, after all have ended."""
         self.map(lambda job: job(), list(jobs))
 
@@ -170,6 +183,7 @@ class Workers:
             raise StoreError(f"{self._name}: the store is closed")
 
         def marked() -> T:
+            # While the interpreter shuts down a job runs in the thread that submits it, which is no worker afterwards.
             before, self._here.worker = self.is_worker(), True
             try:
                 return job()
@@ -179,7 +193,7 @@ class Workers:
         return threads.submit(marked)
 
     def result(self, task: Task[T], deadline: Deadline) -> T:
-        """Return what the job returned; raises `StoreUnavailable` if it has not ended by *deadline*."""
+        """The result of *task*; raises `StoreUnavailable` if it has not ended by *deadline*."""
         try:
             return task.result(deadline.left())
         except CancelledError as exc:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import importlib
 import select
-import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
@@ -20,9 +19,10 @@ from webtable._clock import clock
 from webtable._process_hooks import renew_after_fork
 from webtable.store.deadline import Deadline
 from webtable.store.hbase.shared.failures import WrongReply
-from webtable.store.hbase.shared.sockets import CONNECT_SECONDS, connected
+from webtable.store.hbase.shared.sockets import CONNECT_SECONDS, connected, seconds_until
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable
     from types import ModuleType
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 thrift1: Final[ModuleType] = importlib.import_module("Hbase_thrift")  # HappyBase loads its IDL under this name
 thrift2: Final[ModuleType] = thriftpy2.load(str(Path(__file__).with_name("hbase2.thrift")), "webtable_hbase2_thrift")
 
+SERVICES: Final = {1: thrift1.Hbase, 2: thrift2.THBaseService}
 _BUFFER: Final = 64 * 1024
 LARGEST: Final = 2**30
 """The longest string of a reply; a larger number is not a length."""
@@ -66,7 +67,6 @@ class GatewaySocket:
         """Connect to the first address of the host that accepts the connection."""
         try:
             connected(*self.address, self.deadline.within(CONNECT_SECONDS), self._made)
-            self._ready().setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except BaseException:
             self.close()
             raise
@@ -87,7 +87,7 @@ class GatewaySocket:
         return not poll.poll(0)
 
     def read(self, size: int) -> bytes:
-        """Return received bytes, at least one and at most *size*."""
+        """The next bytes, at least one and at most *size*."""
         if self._over:
             raise EndOfReply
         if size > LARGEST:
@@ -135,14 +135,8 @@ class GatewaySocket:
     def _ready(self) -> socket.socket:
         if self.sock is None:
             raise ConnectionResetError("the connection is closed")
-        self.sock.settimeout(self._seconds())
+        self.sock.settimeout(seconds_until(self.deadline))
         return self.sock
-
-    def _seconds(self, most: float = float("inf")) -> float:
-        left = self.deadline.left()
-        if not left:
-            raise TimeoutError("timed out")
-        return min(left, most)
 
 
 class Unsendable(ValueError):
@@ -209,8 +203,7 @@ class CheckedClient(TClient):  # type: ignore[misc,unused-ignore]
 class Connection(happybase.Connection):  # type: ignore[misc,unused-ignore]
     """A HappyBase connection with such a client of *service*, over a socket of *make_socket*.
 
-    `scanners` are the open ones on this connection; `busy` is its latest call and
-    when that began.
+    `scanners` are the open ones on this connection; `busy` is its latest call and when that began.
     """
 
     def __init__(
@@ -234,13 +227,13 @@ class Connection(happybase.Connection):  # type: ignore[misc,unused-ignore]
         self.client: CheckedClient = CheckedClient(self._service, reader, self.socket)
 
     def call(self, method: str, *args: Any, deadline: Deadline) -> Any:
-        """Return the answer of the gateway; after any exception the connection cannot be used for another call."""
+        """The answer of the gateway; after any exception the connection cannot be used for another call."""
         self.busy = (method, clock.monotonic())
         self.socket.deadline = deadline
         return getattr(self.client, method)(*args)
 
     def service(self, deadline: Deadline) -> int | None:
-        """Return 1 or 2 for the service that answers, None for a gateway from before HBase 2.x."""
+        """1 or 2 for the service that answers, None for a gateway from before HBase 2.x."""
         self.socket.deadline = deadline
         try:
             kind: int = CheckedClient(thrift2.THBaseService, self.client._iprot, self.socket).getThriftServerType()

@@ -1,12 +1,7 @@
-"""Gateways in HTTP mode: a call is a POST on a connection that is kept open, its reply the body of the response.
+"""Gateways in HTTP mode, and credentials: a call is a POST on a connection that is kept open, its reply the response.
 
-Gateways use it if `hbase.regionserver.thrift.http` is true, with the binary protocol only. It is their only TLS, and
-their only way to identify a client, or a proxy's: the header `Authorization`.
-
-Credentials come from the netrc file, from the environment or from a file that the environment names. A store URL only
-names their kind: URLs are visible in process lists and may come from strangers, who must not obtain credentials with
-them. So a host is sent only credentials meant for it: netrc names its hosts, and `WEBTABLE_HBASE_AUTH_HOSTS` those of
-the environment.
+Gateways use it if `hbase.regionserver.thrift.http` is true. It is their only TLS, and their only way to identify a
+client, or a proxy's: the header `Authorization`.
 """
 
 from __future__ import annotations
@@ -26,27 +21,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from thriftpy2.thrift import TApplicationException, TException
-from thriftpy2.transport import TTransportException
-
-from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreRefused, StoreUnavailable, TableNotFound
-from webtable.store.hbase.shared.failures import WrongReply, answered
-from webtable.store.hbase.shared.sockets import CONNECT_SECONDS
-from webtable.store.hbase.thrift.connection import (
-    LARGEST,
-    PIECE,
-    EndOfReply,
-    GatewaySocket,
-    NotServed,
-    Unsendable,
-    thrift1,
-    thrift2,
-)
-from webtable.store.metrics import subject_of
+from webtable.errors import InvalidArgument
+from webtable.store.hbase.shared.failures import WrongReply
+from webtable.store.hbase.shared.sockets import CONNECT_SECONDS, seconds_until
+from webtable.store.hbase.thrift.connection import LARGEST, PIECE, EndOfReply, GatewaySocket
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
 
 Headers = Callable[[str], Mapping[str, str]]
 """A function that returns the headers of a request to a host, as `{"Authorization": "Bearer …"}`."""
@@ -65,8 +46,11 @@ class HTTPMode:
         return "hbase+http" if self.tls is None else "hbase+https"
 
     def socket(self, host: str, port: int) -> HTTPSocket:
-        """Return the socket for Thrift, not connected yet."""
+        """The socket for Thrift, not connected yet."""
         return HTTPSocket(host, port, self.tls, self.headers)
+
+
+# --- Connections ------------------------------------------------------------------------------------------------------
 
 
 _THRIFT: Final = {"Content-Type": "application/x-thrift", "Accept": "application/x-thrift", "User-Agent": "webtable"}
@@ -110,13 +94,7 @@ class HTTPSocket(GatewaySocket):
     has proven, by its certificate, that it is *host*.
     """
 
-    def __init__(
-        self,
-        host: str,
-        port: int,
-        tls: ssl.SSLContext | None = None,
-        headers: Headers | None = None,
-    ) -> None:
+    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None, headers: Headers | None) -> None:
         super().__init__(host, port)
         self._tls = tls
         self._headers = headers
@@ -154,7 +132,7 @@ class HTTPSocket(GatewaySocket):
             self._http.request("POST", "/", body, headers=_THRIFT | self._own_headers())
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes of the response body, at least one and at most *size*."""
+        """The next bytes of the response body, at least one and at most *size*."""
         if size > LARGEST:
             raise WrongReply(f"a reply announces {size:,} bytes")
         with _errors():
@@ -192,7 +170,7 @@ class HTTPSocket(GatewaySocket):
         sock = tls.wrap_socket(self.sock, server_hostname=self.address[0], do_handshake_on_connect=False)
         self._made(sock)
         try:
-            sock.settimeout(self._seconds(CONNECT_SECONDS))
+            sock.settimeout(seconds_until(self.deadline.within(CONNECT_SECONDS)))
             sock.do_handshake()
         except ssl.SSLCertVerificationError as exc:
             raise UntrustedServer(f"its certificate is not trusted: {exc.verify_message}") from exc
@@ -200,7 +178,7 @@ class HTTPSocket(GatewaySocket):
             raise UntrustedServer(f"no TLS connection ({exc.reason or exc}); does it speak TLS there?") from exc
 
     def _begun(self) -> HTTPResponse:
-        """Return the response, after its head was read."""
+        """The response, after its head was read."""
         response = self._http.getresponse()
         self._answers += 1
         if response.status != 200:
@@ -293,15 +271,19 @@ def _has_only_records(sock: ssl.SSLSocket) -> bool:
     return False
 
 
-KINDS: Final = ("basic", "bearer", "hook")
-HOSTS: Final = "WEBTABLE_HBASE_AUTH_HOSTS"
+# --- Credentials ------------------------------------------------------------------------------------------------------
+#
+# They come from the netrc file, from the environment or from a file that the environment names. A store URL only names
+# their kind: URLs are visible in process lists and may come from strangers, who must not obtain credentials with them.
+# So a host is sent only credentials meant for it: netrc names its hosts, and the environment those of its own.
+
+
 USER: Final = "WEBTABLE_HBASE_USER"
 PASSWORD: Final = "WEBTABLE_HBASE_PASSWORD"  # noqa: S105 - the name of a variable, as is the next one
-TOKEN: Final = "WEBTABLE_HBASE_TOKEN"  # noqa: S105
-HOOK: Final = "WEBTABLE_HBASE_HEADERS"
-"""The variable with the hook, as `module:function`; the environment may name code to run, a URL may not."""
-_FILE: Final = "_FILE"
-"""The ending of variables that name a file with the password or the token."""
+_TOKEN: Final = "WEBTABLE_HBASE_TOKEN"  # noqa: S105
+_HOSTS: Final = "WEBTABLE_HBASE_AUTH_HOSTS"
+_HOOK: Final = "WEBTABLE_HBASE_HEADERS"  # as `module:function`; the environment may name code to run, a URL may not
+_FILE: Final = "_FILE"  # the ending of variables that name a file with the password or the token
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -312,25 +294,25 @@ class Login:
     password: str
 
     def headers(self, _host: str = "") -> dict[str, str]:
-        """Return the header of the scheme Basic."""
+        """The header of the scheme Basic."""
         return {"Authorization": "Basic " + base64.b64encode(f"{self.user}:{self.password}".encode()).decode()}
 
 
 def headers_by(kind: str) -> Headers:
-    """Return the function that makes the headers of a request to a host, from credentials of this *kind*.
+    """The function that makes the headers of a request to a host, from credentials of this *kind*.
 
     It raises `InvalidArgument` for a host without credentials. Raises `InvalidArgument` for an unknown kind, and if the
     hook is missing.
     """
     if kind == "hook":
-        return _hook()
+        return _headers_by_hook()
     if kind == "negotiate":
         raise InvalidArgument(
             "store: auth=negotiate is not there: Kerberos is for HBase's own protocol, as in "
             "hbase+native://ZOOKEEPER:2181/TABLE?auth=kerberos"
         )
-    if kind not in KINDS:
-        raise InvalidArgument(f"store: auth must be one of {', '.join(KINDS)}")
+    if kind not in ("basic", "bearer"):
+        raise InvalidArgument("store: auth must be one of basic, bearer, hook")
     return _basic if kind == "basic" else _bearer
 
 
@@ -344,9 +326,9 @@ def _basic(host: str) -> Mapping[str, str]:
 
 def _bearer(host: str) -> Mapping[str, str]:
     entry = _netrc_entry(host)
-    if token := entry.password if entry is not None else _secret(TOKEN, host):
+    if token := entry.password if entry is not None else _secret(_TOKEN, host):
         return {"Authorization": f"Bearer {token}"}
-    raise _none_for(host, f"{TOKEN} or {TOKEN}{_FILE}")
+    raise _none_for(host, f"{_TOKEN} or {_TOKEN}{_FILE}")
 
 
 def _none_for(host: str, variables: str) -> InvalidArgument:
@@ -354,32 +336,33 @@ def _none_for(host: str, variables: str) -> InvalidArgument:
 
 
 def _netrc_entry(host: str) -> Login | None:
-    """Return user and password of *host* in the file that NETRC names, or in ~/.netrc; `default` is ignored."""
-    given = os.environ.get("NETRC")
-    path = Path(given) if given else Path.home() / ".netrc"
-    if not given and not path.is_file():
+    """User and password of *host* in the file that NETRC names, or in ~/.netrc; `default` is ignored."""
+    named = os.environ.get("NETRC")
+    path = Path(named) if named else Path.home() / ".netrc"
+    if not named and not path.is_file():
         return None
     try:
-        found = netrc.netrc(str(path) if given else None).hosts.get(host)
+        # Only without a name does the library refuse a file that others may read.
+        entry = netrc.netrc(str(path) if named else None).hosts.get(host)
     except netrc.NetrcParseError as exc:
         # The text of the error quotes the unreadable part, which may be a password.
         raise InvalidArgument(f"store: {path}: it is not valid netrc, or others may read it") from exc
     except (OSError, ValueError) as exc:
         raise InvalidArgument(f"store: {path}: it cannot be read ({type(exc).__name__})") from exc
-    return Login(found[0], found[2]) if found is not None else None
+    return None if entry is None else Login(entry[0], entry[2])
 
 
 def _secret(variable: str, host: str) -> str | None:
-    """Return the value of *variable*, or the content of the file that its sibling names, if *host* may have it.
+    """The value of *variable*, or the content of the file that its sibling names, if *host* may have it.
 
     The file is read each time because tokens are renewed.
     """
     value, file = os.environ.get(variable), os.environ.get(variable + _FILE)
     if not value and not file:
         return None
-    if not any(fnmatchcase(host, one.strip()) for one in os.environ.get(HOSTS, "").split(",")):
+    if not any(fnmatchcase(host, pattern.strip()) for pattern in os.environ.get(_HOSTS, "").split(",")):
         raise InvalidArgument(
-            f"store: {HOSTS} does not name {host!r}, so credentials of the environment are not sent to it; it has "
+            f"store: {_HOSTS} does not name {host!r}, so credentials of the environment are not sent to it; it has "
             "names with commas between them, as in gateway-1.example.com,*.hbase.example.com"
         )
     if value:
@@ -390,79 +373,15 @@ def _secret(variable: str, host: str) -> str | None:
         raise InvalidArgument(f"store: {variable}{_FILE}={file!r}: it cannot be read ({type(exc).__name__})") from exc
 
 
-def _hook() -> Headers:
-    named = os.environ.get(HOOK, "")
+def _headers_by_hook() -> Headers:
+    named = os.environ.get(_HOOK, "")
     module, colon, function = named.partition(":")
     if not (module and colon and function):
-        raise InvalidArgument(f"store: auth=hook needs {HOOK}=module:function, which returns headers for a host")
+        raise InvalidArgument(f"store: auth=hook needs {_HOOK}=module:function, which returns headers for a host")
     try:
         hook: Headers = getattr(import_module(module), function)
     except Exception as exc:
-        raise InvalidArgument(f"store: {HOOK}={named!r} cannot be imported ({type(exc).__name__})") from exc
+        raise InvalidArgument(f"store: {_HOOK}={named!r} cannot be imported ({type(exc).__name__})") from exc
     if not callable(hook):
-        raise InvalidArgument(f"store: {HOOK}={named!r} is no function")
+        raise InvalidArgument(f"store: {_HOOK}={named!r} is no function")
     return hook
-
-
-# --- Translation of the driver's exceptions to errors of the store ----------------------------------------------------
-
-
-DRIVER_ERRORS: Final = (OSError, EOFError, TException, Unsendable)
-"""The exceptions of a call on a connection: those of sockets, of Thrift, and of the gateway's IDL."""
-
-_DECLARED: Final = (
-    thrift1.IOError,
-    thrift1.IllegalArgument,
-    thrift1.AlreadyExists,
-    thrift2.TIOError,
-    thrift2.TIllegalArgument,
-)
-
-
-def is_answer(exc: Exception) -> bool:
-    """Whether *exc* was an answer, or came before anything was sent, so that other connections may be fine."""
-    return isinstance(exc, (*_DECLARED, TApplicationException, Unsendable)) or is_declined(exc)
-
-
-def is_declined(exc: Exception) -> bool:
-    """Whether *exc* is an HTTP status, or a lack of headers, that would be the same for another attempt."""
-    return isinstance(exc, NoHeaders) or (isinstance(exc, WrongStatus) and not exc.passes)
-
-
-def is_unanswered(error: Exception) -> bool:
-    """Whether *error*, of the store, came from a call that a gateway accepted but did not answer in time."""
-    return isinstance(error.__cause__, TimeoutError) and not isinstance(error.__cause__, NotServed)
-
-
-def translated(
-    exc: Exception, name: str, table: str | None, call: str, seconds: float = 0.0
-) -> StoreError | TableNotFound:
-    """Return the error of the store for *exc*, raised by a call to *table* on *name*, *seconds* after it began."""
-    subject = subject_of(name, table)
-    if isinstance(exc, _DECLARED):
-        return answered(
-            _text(exc.message),
-            name,
-            table,
-            call,
-            can_retry=bool(getattr(exc, "canRetry", False)),
-            exists=isinstance(exc, thrift1.AlreadyExists),
-        )
-    if isinstance(exc, TApplicationException):
-        if exc.type == TApplicationException.UNKNOWN_METHOD:
-            return CapabilityError(f"{subject}: the gateway has no {call}; it is from HBase 1.x or no gateway of HBase")
-        return StoreRefused(f"{subject}: {call}: {_text(exc.message) or 'the gateway gave no result'}")
-    if isinstance(exc, Unsendable) or is_declined(exc):
-        return StoreRefused(f"{subject}: {call}: {exc}")
-    if isinstance(exc, NotServed):
-        return StoreUnavailable(f"{subject}: {call}: no answer within {seconds:.1f} s: {exc}")
-    if isinstance(exc, TimeoutError):
-        text = str(exc) if exc.args not in ((), ("timed out",)) else f"no answer within {seconds:.1f} s"
-        return StoreUnavailable(f"{subject}: {call}: {text}")
-    if isinstance(exc, TTransportException):
-        return StoreUnavailable(f"{subject}: {call}: {_text(exc.message)}")
-    return StoreUnavailable(f"{subject}: {call}: {exc}")
-
-
-def _text(message: object) -> str:
-    return message.decode(errors="replace") if isinstance(message, bytes) else str(message or "")

@@ -6,67 +6,65 @@ the same HBase, which are tried in turn, are separated by commas: `hbase://host1
 
 from __future__ import annotations
 
-import os
 import re
 import warnings
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from thriftpy2.thrift import TApplicationException
 
 from webtable._clock import clock
 from webtable._messages import Command
 from webtable.errors import CapabilityError, InvalidArgument, NotAStore, StoreError, StoreUnavailable
+from webtable.rowkey import KeyRange
 from webtable.schema import FAMILY_OPTIONS, FamilySchema, TableSchema, alter_statement, create_statement
 from webtable.store.capabilities import Capabilities
-from webtable.store.deadline import of_call
-from webtable.store.hbase.shared.base import FOREVER, HBaseBase, TableCache, Tables, clock_check, known_family, ttl_of
-from webtable.store.hbase.shared.scans import FIRST_ROWS, Pieces
-from webtable.store.hbase.shared.sockets import Workers, client_context
+from webtable.store.deadline import Deadline, of_call
+from webtable.store.hbase.shared.base import FOREVER, HBaseBase, Tables, clock_check, known_family, ttl_of
+from webtable.store.hbase.shared.failures import missing
+from webtable.store.hbase.shared.scans import FIRST_ROWS
+from webtable.store.hbase.shared.sockets import client_context
+from webtable.store.hbase.shared.urls import hosts_of, parts_of
+from webtable.store.hbase.thrift import http as http_mode
 from webtable.store.hbase.thrift.connection import GatewaySocket, thrift1, thrift2
-from webtable.store.hbase.thrift.gateway import Connector, Gateway, none_of, table_name
-from webtable.store.hbase.thrift.http import (
+from webtable.store.hbase.thrift.gateway import (
     DRIVER_ERRORS,
-    PASSWORD,
-    USER,
-    HTTPMode,
-    Login,
-    NoHeaders,
-    check_headers,
-    headers_by,
+    Connector,
+    Gateway,
     is_declined,
+    none_of,
+    table_name,
     translated,
 )
+from webtable.store.hbase.thrift.http import HTTPMode, Login
 from webtable.store.hbase.thrift.thrift1 import ScannerPieces, Thrift1
 from webtable.store.hbase.thrift.thrift2 import StatelessPieces, Thrift2
 from webtable.store.health import Check, failed, warned, well
 from webtable.store.rows import Region, TableDescription
-from webtable.store.url import HostPort, URLOptions
+from webtable.store.url import HostPort, StoreURL, URLOptions
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from webtable.rowkey import KeyRange
-    from webtable.store.deadline import Deadline
     from webtable.store.hbase.shared.filters import Selection
+    from webtable.store.hbase.shared.scans import Pieces
     from webtable.store.hbase.thrift.gateway import OnCall
-    from webtable.store.hbase.thrift.http import Headers
     from webtable.store.metrics import ServerMetrics
-    from webtable.store.url import StoreURL
+
+T = TypeVar("T")
 
 
-# --- What answers at the addresses of a store URL is identified before it is used -------------------------------------
+# --- What answers at an address ---------------------------------------------------------------------------------------
 
 
 _SECONDS: Final = 5.0
-_FIRST_SHARE: Final = 1 / 2
-"""The share of the time for the expected gateway; the rest is for identifying what is there instead."""
+_FIRST_SHARE: Final = 1 / 2  # of the time, for the expected gateway; the rest is to learn what is there instead
 _ELSEWHERE_SECONDS: Final = 1.5
-_SPEAKS: Final = " (was it started with -f, -c, -nonblocking, -hsha or -threadedselector? It must be without)"
+_RESET: Final = " (was it started with -f, -c, -nonblocking, -hsha or -threadedselector? It must be without)"
 """Why a gateway may close a connection at the first call: by these it has another transport or protocol."""
 _OTHERS: Final = {
     b"HTTP/": "an HTTP server; if it is a gateway in HTTP mode, use hbase+http://",
@@ -75,8 +73,8 @@ _OTHERS: Final = {
 """Descriptions of servers by the first bytes of their answer (those of TLS are an alert)."""
 
 
-def check_gateways(connectors: Sequence[Connector], name: str, wanted: int, deadline: Deadline) -> None:
-    """Return when the Thrift*wanted* service of HBase answers at one of *connectors*, which are tried in turn.
+def check_gateways(connectors: Sequence[Connector], name: str, deadline: Deadline) -> None:
+    """Return when the expected service of HBase answers at one of *connectors*, which are tried in turn.
 
     Raises `NotAStore` if something else answers there, `StoreUnavailable` if nothing does.
     """
@@ -84,96 +82,80 @@ def check_gateways(connectors: Sequence[Connector], name: str, wanted: int, dead
     for connector in connectors:
         soon = deadline if len(connectors) == 1 else deadline.within(_SECONDS)
         try:
-            check_gateway(connector, name, wanted, soon)
+            return check_gateway(connector, name, soon)
         except StoreUnavailable as error:
             errors.append((connector, error))
-        else:
-            return
-    *_, (_, last) = errors
     if len(errors) == 1:
-        raise last
-    raise StoreUnavailable(f"{name}: {none_of(errors)}") from last
+        raise errors[0][1]
+    raise StoreUnavailable(f"{name}: {none_of(errors)}") from errors[-1][1]
 
 
-def check_gateway(connector: Connector, name: str, wanted: int, deadline: Deadline) -> None:
-    """Return when the Thrift*wanted* service of HBase answers there.
+def check_gateway(connector: Connector, name: str, deadline: Deadline) -> None:
+    """Return when the expected service of HBase answers there.
 
     Raises `NotAStore` that says what is there instead and how to reach it, and `StoreUnavailable` if nothing answers,
     or something that cannot be identified; each before *deadline*.
     """
-    address = connector.address
+    address, expected = connector.address, f"Thrift{connector.number}"
     try:
-        found = _service(connector, deadline.within(min(deadline.left() * _FIRST_SHARE, _SECONDS)))
+        number = _service(connector, deadline.within(min(deadline.left() * _FIRST_SHARE, _SECONDS)))
     except ConnectionRefusedError as exc:
-        raise StoreUnavailable(f"{name}: nothing listens at {address}; is the Thrift{wanted} gateway up?") from exc
+        raise StoreUnavailable(f"{name}: nothing listens at {address}; is the {expected} gateway up?") from exc
     except DRIVER_ERRORS as exc:
         if is_declined(exc):
             raise translated(exc, f"{name}: {address}", None, "looking at it") from exc
         if connector.http is None:
-            _explain(connector, name, deadline)
-        hint = _SPEAKS if isinstance(exc, ConnectionResetError) else ""
-        raise StoreUnavailable(f"{name}: no answer from a Thrift{wanted} gateway at {address}: {exc}{hint}") from exc
-    if found != wanted:
-        scheme = connector.scheme
+            _check_greeting(connector, name, deadline.within(_ELSEWHERE_SECONDS))
+        hint = _RESET if isinstance(exc, ConnectionResetError) else ""
+        raise StoreUnavailable(f"{name}: no answer from a {expected} gateway at {address}: {exc}{hint}") from exc
+    if number != connector.number:
         option = (
-            f"it can be given as ?thrift2={connector.port}, beside the port of a Thrift1 gateway"
-            if found == 2
-            else f"the port itself is for Thrift1: {scheme}://{address}, and ?thrift2= for a Thrift2 gateway"
+            f"it can be given as ?thrift2={address.port}, beside the port of a Thrift1 gateway"
+            if number == 2
+            else f"the port itself is for Thrift1: {_scheme(connector.http)}://{address}, and ?thrift2= for a Thrift2 "
+            "gateway"
         )
-        raise NotAStore(
-            f"{name}: a Thrift{found} gateway answers at {address} where Thrift{wanted} is expected; {option}"
-        )
+        raise NotAStore(f"{name}: a Thrift{number} gateway answers at {address} where {expected} is expected; {option}")
 
 
 def _service(connector: Connector, deadline: Deadline) -> int:
-    """Return 1 or 2 for the service that answers; before HBase 2.x a method that only Thrift1 has shows it."""
-    connection = replace(connector, service=thrift2.THBaseService)(deadline)
-    try:
-        if (found := connection.service(deadline)) is not None:
-            return found
+    """1 or 2 for the service that answers; before HBase 2.x a method that only Thrift1 has shows it."""
+    with closing(connector(deadline)) as connection:
+        if (number := connection.service(deadline)) is not None:
+            return number
         try:
             connection.call("getTableNames", deadline=deadline)
         except TApplicationException as exc:
             if exc.type != TApplicationException.UNKNOWN_METHOD:
                 raise
             return 2
-        except thrift2.TIOError:
+        except (thrift1.IOError, thrift2.TIOError):
             return 1
         return 1
-    finally:
-        connection.close()
 
 
-def _explain(connector: Connector, name: str, deadline: Deadline) -> None:
-    """Raise `NotAStore` if the other end can be identified."""
-    greeting = _greeting(connector, deadline.within(_ELSEWHERE_SECONDS))
-    if greeting:
-        kind = next((kind for start, kind in _OTHERS.items() if greeting.startswith(start)), "no Thrift gateway")
-        raise NotAStore(
-            f"{name}: {connector.address} is {kind} (it answers {greeting[:40]!r}); hbase:// needs the port of "
-            "HBase's Thrift gateway, 9090 unless configured otherwise"
-        )
+def _check_greeting(connector: Connector, name: str, deadline: Deadline) -> None:
+    """Raise `NotAStore` if the other end answers an HTTP request, or is a server that speaks first."""
+    with closing(GatewaySocket(*connector.address)) as sock:
+        sock.deadline = deadline
+        try:
+            sock.open()
+            sock.write(b"GET / HTTP/1.0\r\n\r\n")
+            greeting = sock.read(100)
+        except OSError:
+            return
+    kind = next((kind for start, kind in _OTHERS.items() if greeting.startswith(start)), "no Thrift gateway")
+    raise NotAStore(
+        f"{name}: {connector.address} is {kind} (it answers {greeting[:40]!r}); hbase:// needs the port of "
+        "HBase's Thrift gateway, 9090 unless configured otherwise"
+    )
 
 
-def _greeting(connector: Connector, deadline: Deadline) -> bytes:
-    """Return the first bytes of the answer to an HTTP request, or of a server that speaks first."""
-    sock = GatewaySocket(connector.host, connector.port)
-    sock.deadline = deadline
-    try:
-        sock.open()
-        sock.write(b"GET / HTTP/1.0\r\n\r\n")
-        return sock.read(100)
-    except OSError:
-        return b""
-    finally:
-        sock.close()
+# --- Tables -----------------------------------------------------------------------------------------------------------
 
 
-# --- Table management by HappyBase's Thrift1 client; tables with split keys are made by Thrift2 -----------------------
-
-
+# The options that Thrift1's ColumnDescriptor does not have.
 _UNREAD: Final = frozenset({"min_versions", "block_encoding", "block_size", "replication_scope"})
-"""The options that Thrift1's ColumnDescriptor does not have."""
 
 
 class GatewayTables(Tables):
@@ -189,44 +171,31 @@ class GatewayTables(Tables):
         self._beside = beside
 
     def names(self, deadline: Deadline) -> list[str]:
-        """Return the names of all tables, sorted."""
-        names: list[str] = self._gateway.call(
+        """The names of all tables, sorted."""
+        return self._gateway.call(
             "getTableNames", deadline=deadline, read=lambda answer: sorted(name.decode() for name in answer)
         )
-        return names
 
     def describe(self, table: str, deadline: Deadline) -> TableDescription:
-        """Return the table as far as Thrift1 describes it."""
-        families = self._gateway.call(
-            "getColumnDescriptors",
-            table.encode(),
-            deadline=deadline,
-            table=table,
-            read=lambda answer: tuple(_family(answer[name]) for name in sorted(answer)),
-        )
+        """The table as far as Thrift1 describes it."""
+        families = self._descriptors(table, deadline, lambda answer: tuple(_family(answer[n]) for n in sorted(answer)))
         return TableDescription(TableSchema(table, families, self._splits(table, deadline)), _UNREAD)
 
     def families(self, table: str, deadline: Deadline) -> frozenset[bytes]:
-        """Return the names of the table's families."""
-        names: frozenset[bytes] = self._gateway.call(
-            "getColumnDescriptors",
-            table.encode(),
-            deadline=deadline,
-            table=table,
-            read=lambda answer: frozenset(name.rstrip(b":") for name in answer),
-        )
-        return names
+        """The names of the table's families."""
+        return self._descriptors(table, deadline, lambda answer: frozenset(name.rstrip(b":") for name in answer))
 
     def regions(self, table: str, deadline: Deadline) -> list[Region]:
-        """Return the table's regions in key order."""
-        regions = self._gateway.call(
-            "getTableRegions",
-            table.encode(),
-            deadline=deadline,
-            table=table,
-            read=lambda answer: [(r.startKey + b"", r.endKey + b"", _server(r.serverName, r.port)) for r in answer],
-        )
-        return self._regions(table, regions)
+        """The table's regions in key order."""
+
+        def read(answer: list[Any]) -> list[Region]:
+            # None + b"" raises here, where it makes a wrong reply: KeyRange takes any value.
+            return [Region(KeyRange(r.startKey + b"", r.endKey + b""), _server(r.serverName, r.port)) for r in answer]
+
+        regions = self._gateway.call("getTableRegions", table.encode(), deadline=deadline, table=table, read=read)
+        if not regions:
+            raise missing(self._name, table)
+        return sorted(regions, key=lambda region: region.keys)
 
     def set_family(self, table: str, family: FamilySchema, deadline: Deadline) -> None:  # noqa: ARG002
         """Raise `CapabilityError`: Thrift1 has no call for it."""
@@ -237,26 +206,21 @@ class GatewayTables(Tables):
 
     def _create(self, schema: TableSchema, deadline: Deadline) -> None:
         beyond = _beyond_thrift1(schema)
-        if beyond:
-            self._create_beside(schema, ", ".join(beyond), deadline)
+        if not beyond:
+            families = [_descriptor(family) for family in schema.families]
+            self._gateway.call_once("createTable", schema.name.encode(), families, deadline=deadline, table=schema.name)
             return
-        families = [_descriptor(family) for family in schema.families]
-        self._gateway.call_once("createTable", schema.name.encode(), families, deadline=deadline, table=schema.name)
-
-    def _create_beside(self, schema: TableSchema, beyond: str, deadline: Deadline) -> None:
-        """Create the table by Thrift2. In HBase 1.x its createTable is an empty method that succeeds."""
         if self._beside is None:
             raise CapabilityError(
-                f"{self._name}: table {schema.name!r}: a Thrift1 gateway cannot set {beyond}; a Thrift2 gateway can "
-                "(?thrift2=9091), HBase's own protocol (hbase+native://), and the HBase shell: "
+                f"{self._name}: table {schema.name!r}: a Thrift1 gateway cannot set {', '.join(beyond)}; a Thrift2 "
+                "gateway can (?thrift2=9091), HBase's own protocol (hbase+native://), and the HBase shell: "
                 f"{create_statement(schema)}"
             )
         table = thrift2.TTableDescriptor(
             tableName=table_name(schema.name), columns=[_descriptor2(family) for family in schema.families]
         )
-        self._beside.call_once(
-            "createTable", table, list(schema.split_keys) or None, deadline=deadline, table=schema.name
-        )
+        splits = list(schema.split_keys) or None
+        self._beside.call_once("createTable", table, splits, deadline=deadline, table=schema.name)
 
     def _disable(self, table: str, deadline: Deadline) -> None:
         if self._gateway.call("isTableEnabled", table.encode(), deadline=deadline, table=table):
@@ -265,14 +229,17 @@ class GatewayTables(Tables):
     def _delete(self, table: str, deadline: Deadline) -> None:
         self._gateway.call_once("deleteTable", table.encode(), deadline=deadline, table=table)
 
+    def _descriptors(self, table: str, deadline: Deadline, read: Callable[[dict[bytes, Any]], T]) -> T:
+        return self._gateway.call("getColumnDescriptors", table.encode(), deadline=deadline, table=table, read=read)
+
 
 def _server(host: bytes | None, port: int) -> str:
-    """Return the region server; empty if the region has none at the moment."""
+    """The region server; empty if the region has none at the moment."""
     return f"{host.decode()}:{port}" if host else ""
 
 
 def _beyond_thrift1(schema: TableSchema) -> list[str]:
-    """Return the parts of *schema* that Thrift1 cannot express: split keys, and options that are not the default."""
+    """The parts of *schema* that Thrift1 cannot express: split keys, and options that are not the default."""
     beyond = ["split keys"] if schema.split_keys else []
     for family in schema.families:
         default = FamilySchema(family.name)
@@ -285,7 +252,7 @@ def _beyond_thrift1(schema: TableSchema) -> list[str]:
 
 
 def _descriptor(family: FamilySchema) -> Any:
-    """Return Thrift1's descriptor, without the options that it does not have."""
+    """Thrift1's descriptor, without the options that it does not have."""
     return thrift1.ColumnDescriptor(
         name=family.name.encode() + b":",
         maxVersions=family.versions,
@@ -298,7 +265,7 @@ def _descriptor(family: FamilySchema) -> Any:
 
 
 def _descriptor2(family: FamilySchema) -> Any:
-    """Return Thrift2's descriptor, with every option of *family*."""
+    """Thrift2's descriptor, with every option of *family*."""
     return thrift2.TColumnFamilyDescriptor(
         name=family.name.encode(),
         blockSize=family.block_size,
@@ -315,7 +282,7 @@ def _descriptor2(family: FamilySchema) -> Any:
 
 
 def _family(descriptor: Any) -> FamilySchema:
-    """Return the family; the options in `_UNREAD` are HBase's defaults."""
+    """The family; the options in `_UNREAD` are HBase's defaults."""
     return known_family(
         name=descriptor.name.rstrip(b":").decode(),
         versions=descriptor.maxVersions,
@@ -327,10 +294,8 @@ def _family(descriptor: Any) -> FamilySchema:
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- The store --------------------------------------------------------------------------------------------------------
 
-
-T = TypeVar("T")
 
 _HTTP_SECONDS: Final = 25.0
 """The longest idle time of a connection in HTTP mode; the gateway closes it after 30 s."""
@@ -375,41 +340,35 @@ class HBaseStore(HBaseBase):
         _check(max_age > 0, f"max_age={max_age} must be over 0 seconds")
         deadline = of_call(timeout)
         addresses = [HostPort(*address) for address in ((host, port), *others)]
-        self.name: str = _store_name(addresses, http)
-        self.timeout = timeout
-        self._process = os.getpid()
-        self._workers = Workers(pool_size, self.name)
+        super().__init__(_store_name(addresses, http), timeout, pool_size)
 
         def opened(number: int, addresses: Sequence[HostPort]) -> Gateway:
-            connectors = [_connector(number, address, http) for address in addresses]
-            check_gateways(connectors, self.name, number, deadline)
+            connectors = [Connector(address, number, http) for address in addresses]
+            check_gateways(connectors, self.name, deadline)
             name = self.name if number == 1 else f"{self.name} (Thrift2 at {','.join(map(str, addresses))})"
-            return Gateway(
-                name, number, connectors, pool_size, max_age if http is None else min(max_age, _HTTP_SECONDS)
-            )
+            return Gateway(name, connectors, pool_size, max_age if http is None else min(max_age, _HTTP_SECONDS))
 
         first = opened(1, addresses)
         self._gateways = [first]
         self.capabilities = replace(self.capabilities, scans_ranges_separately=thrift2 is None)
         if thrift2 is None:
-            self._client = Thrift1(first, self._workers.each)
+            self._client = Thrift1(first, self._workers)
             self._tables = GatewayTables(first)
         else:
             beside = opened(2, _distinct(addresses, thrift2))
             self._gateways.append(beside)
-            self._client = self._many = Thrift2(first, beside, self._workers.each)
+            self._client = self._many = Thrift2(first, beside, self._workers)
             self._tables = GatewayTables(first, beside)
-        self._table_cache = TableCache(self._tables, self.name)
-        self._closed = False
+        self._opened(self._tables)
 
     @classmethod
     def table_of(cls, url: StoreURL) -> str:
-        """Return the table of `hbase://host:port/[namespace:]table`: by default `pages`."""
+        """The table of `hbase://host:port/[namespace:]table`: by default `pages`."""
         return address_of(url).table
 
     @classmethod
     def from_url(cls, url: StoreURL, *, create: bool = False) -> Self:
-        """Return the store behind the gateways that *url* names; *create* has no effect."""
+        """The store behind the gateways that *url* names; *create* has no effect."""
         del create
         address = address_of(url)
         return cls(*address.gateways[0], others=address.gateways[1:], **address.settings())
@@ -424,21 +383,18 @@ class HBaseStore(HBaseBase):
         yield clock_check(self, table)
 
     def events(self) -> Counter[str]:
-        """Return how often each event has occurred, including those of the gateways."""
+        """How often each event has occurred, including those of the gateways."""
         return sum((gateway.log.events.snapshot() for gateway in self._gateways), super().events())
 
     def servers(self) -> list[ServerMetrics]:
-        """Return the state of the connections to each service, Thrift1 first."""
+        """The state of the connections to each service, Thrift1 first."""
         return [gateway.state() for gateway in self._gateways]
 
-    def _cells_in_runs(self, some: Callable[[Sequence[bytes]], list[T]], rows: Sequence[bytes]) -> list[T]:
-        """Return the results of *some*, with Thrift1 of three calls for each row, or for several neighbouring rows."""
+    def _rows_a_call(self, count: int) -> int:
         if self._many is not None:
-            return super()._cells_in_runs(some, rows)
-        distinct = sorted(set(rows))  # neighbours together, and all connections in use
-        cells = self._workers.in_runs(some, distinct, -(-len(distinct) // self._groups(())))
-        by_row = dict(zip(distinct, cells, strict=True))
-        return [by_row[row] for row in rows]
+            return super()._rows_a_call(count)
+        # Thrift1 makes three calls for each row, or for several neighbouring rows: all connections are in use.
+        return -(-count // self._groups(()))
 
     def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:  # noqa: ARG002
         """Raise `CapabilityError`: snapshots of HBase are taken in its shell."""
@@ -482,18 +438,21 @@ def _check(condition: bool, message: str) -> None:
         raise InvalidArgument(message)
 
 
-def _connector(number: int, address: HostPort, http: HTTPMode | None) -> Connector:
-    return Connector(*address, thrift1.Hbase if number == 1 else thrift2.THBaseService, http)
-
-
 def _distinct(addresses: Sequence[HostPort], port: int) -> list[HostPort]:
-    """Return the hosts of *addresses* with another *port*, each once."""
+    """The hosts of *addresses* with another *port*, each once."""
     return list(dict.fromkeys(HostPort(address.host, port) for address in addresses))
 
 
+def _scheme(http: HTTPMode | None) -> str:
+    return "hbase" if http is None else http.scheme
+
+
 def _store_name(gateways: Sequence[HostPort], http: HTTPMode | None) -> str:
-    """Return the name of the store behind *gateways* for errors."""
-    return f"{'hbase' if http is None else http.scheme}://{','.join(map(str, gateways))}"
+    """The name of the store behind *gateways* for errors."""
+    return f"{_scheme(http)}://{','.join(map(str, gateways))}"
+
+
+# --- Its URLs ---------------------------------------------------------------------------------------------------------
 
 
 _EVERY: Final = frozenset({"thrift2", "timeout", "pool"})
@@ -504,8 +463,6 @@ OPTIONS: Final = {
 }
 """By scheme: `thrift2=PORT`, `timeout=SECONDS`, `pool=CONNECTIONS`, `ca=FILE`, `cert=FILE`, `key=FILE`,
 `auth=basic|bearer|hook`."""
-_PORT: Final = 9090
-_AUTHORITY: Final = re.compile("//([^/?#]*)")
 _LOOPBACK: Final = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 
 
@@ -519,7 +476,7 @@ class GatewayAddress(NamedTuple):
     login: Login | None = None
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings that the options mean.
+        """The settings that the options mean.
 
         Raises `InvalidArgument` for a wrong number, a file that cannot be used, or missing credentials.
         """
@@ -539,37 +496,32 @@ class GatewayAddress(NamedTuple):
         tls = client_context(options.get("ca"), options.get("cert"), options.get("key")) if is_secure else None
         return HTTPMode(tls, self._headers())
 
-    def _headers(self) -> Headers | None:
-        """Return the function that makes the headers of requests; there must be credentials for each host."""
+    def _headers(self) -> http_mode.Headers | None:
+        """The function that makes the headers of requests; there must be credentials for each host."""
         if self.login is None and "auth" not in self.options:
             return None
-        headers = headers_by(self.options["auth"]) if self.login is None else self.login.headers
+        headers = http_mode.headers_by(self.options["auth"]) if self.login is None else self.login.headers
         for host, _ in self.gateways:
             if self.scheme == "hbase+http" and not _LOOPBACK.fullmatch(host):
                 raise InvalidArgument(f"store: credentials for {host!r} need TLS: hbase+https://")
             if self.options.get("auth") != "hook":  # which makes them for each request
-                _check_credentials(host, headers)
+                try:
+                    http_mode.check_headers(headers(host))
+                except http_mode.NoHeaders as exc:
+                    raise InvalidArgument(f"store: the credentials for {host!r} are not valid: {exc}") from exc
         return headers
 
 
 def address_of(url: StoreURL) -> GatewayAddress:
-    """Return the address in *url*; raises `InvalidArgument` that says what is wrong with it."""
-    authority = _AUTHORITY.match(url.rest)
-    hosts, rest = ("", url.rest) if authority is None else (authority[1], url.rest[authority.end() :])
-    login, hosts = _login(url, hosts)
-    if "@" in url.place.removeprefix(authority[0] if authority else ""):
-        raise _unquoted(url)
-    try:
-        gateways = tuple(_host_port(host) for host in hosts.split(","))
-        parts = urlsplit(rest)
-    except ValueError as exc:
-        # The message of urllib about a wrong port quotes it.
-        raise InvalidArgument(f"store={url.text!r}: {exc}") from None
-    if not all(gateway.host for gateway in gateways):
-        raise InvalidArgument(f"store={url.text!r} must name a host, as in {url.scheme}://localhost:9090/crawl")
+    """The address in *url*; raises `InvalidArgument` that says what is wrong with it."""
+    parts = parts_of(url)
+    login, hosts = _login(url, parts.authority)
+    if "@" in url.place.removeprefix(f"//{parts.authority}"):
+        raise InvalidArgument(
+            f"store={url.text!r}: it cannot be read; a password in it must be quoted by %2F and so on"
+        )
+    gateways = tuple(HostPort(host, port or 9090) for host, port in hosts_of(url, hosts, "localhost:9090"))
     for place, gateway in enumerate(gateways):
-        if not _can_be_a_host(gateway.host):
-            raise InvalidArgument(f"store={url.text!r}: {gateway.host!r} cannot be a host")
         if gateway in gateways[:place]:
             raise InvalidArgument(f"store={url.text!r} names the gateway {gateway} twice")
     if re.search("(^|&)(transport|protocol)=", parts.query):
@@ -581,52 +533,30 @@ def address_of(url: StoreURL) -> GatewayAddress:
     return GatewayAddress(gateways, url.table(parts.path), options, url.scheme, login)
 
 
-def _unquoted(url: StoreURL) -> InvalidArgument:
-    return InvalidArgument(f"store={url.text!r}: it cannot be read; a password in it must be quoted by %2F and so on")
-
-
 def _login(url: StoreURL, authority: str) -> tuple[Login | None, str]:
-    """Return the user and password of the URL, if it has them, and the hosts after them."""
-    given, at, hosts = authority.rpartition("@")
+    """The user and password of the URL, if it has them, and the hosts after them."""
+    quoted, at, hosts = authority.rpartition("@")
     if not at:
         return None, hosts
     if not url.scheme.startswith("hbase+"):
         raise InvalidArgument(f"store={url.text!r}: there is no logging in by {url.scheme}://; gateways in HTTP mode")
-    user, _, password = given.partition(":")
+    user, _, password = quoted.partition(":")
     if password:
         warnings.warn(
             f"store={url.text!r} has a password in it, which process lists and histories of shells show; give user and "
-            f"password in netrc, or in {USER} and {PASSWORD}, and auth=basic in the URL",
+            f"password in netrc, or in {http_mode.USER} and {http_mode.PASSWORD}, and auth=basic in the URL",
             UserWarning,
             stacklevel=2,
         )
     return Login(unquote(user), unquote(password)), hosts
 
 
-def _check_credentials(host: str, headers: Headers) -> None:
-    try:
-        check_headers(headers(host))
-    except NoHeaders as exc:
-        raise InvalidArgument(f"store: the credentials for {host!r} are not valid: {exc}") from exc
-
-
-def _can_be_a_host(text: str) -> bool:
-    try:
-        text.encode("idna")  # as sockets do, which would raise an error of Python
-    except UnicodeError:
-        return False
-    return text.isprintable() and " " not in text
-
-
-def _host_port(text: str) -> HostPort:
-    parts = urlsplit(f"//{text}")
-    return HostPort(parts.hostname or "", parts.port or _PORT)
+# --- The doctor's checks ----------------------------------------------------------------------------------------------
 
 
 _PING_SECONDS: Final = 1.0
 _USUAL_THRIFT2: Final = 9091
-_UNSEEN_SECONDS: Final = 1.0
-"""The time, in seconds, to look for a Thrift2 gateway that the URL does not name."""
+_UNSEEN_SECONDS: Final = 1.0  # to look for a Thrift2 gateway that the URL does not name
 
 
 class GatewayChecks:
@@ -635,9 +565,10 @@ class GatewayChecks:
     def __init__(self, url: StoreURL) -> None:
         address = address_of(url)
         self._settings = address.settings()
+        self._http: HTTPMode | None = self._settings["http"]
         self._deadline = of_call(self._settings["timeout"])
         self._addresses = address.gateways
-        self._name = _store_name(address.gateways, self._settings["http"])
+        self._name = _store_name(address.gateways, self._http)
 
     def checks(self) -> Iterator[Check]:
         """Yield the check of each address; a service without an answering gateway has failed."""
@@ -649,44 +580,46 @@ class GatewayChecks:
             yield from self._unnamed()
 
     def _service(self, number: int, addresses: Sequence[HostPort]) -> Iterator[Check]:
-        looks = [self._gateway(number, address) for address in addresses]
-        is_there = any(look.is_ok for look, _ in looks)
-        for look, address in looks:
+        connectors = [Connector(address, number, self._http) for address in addresses]
+        looks = [self._gateway(connector) for connector in connectors]
+        is_there = any(look.is_ok for look in looks)
+        for look, connector in zip(looks, connectors, strict=True):
             if look.is_ok:
                 yield look
-                yield self._connections(number, address)
+                yield self._connections(connector)
             elif is_there:
                 yield warned(look.check, look.finding, f"{look.fix}; until then the others are tried")
             else:
                 yield look
 
-    def _gateway(self, number: int, address: HostPort) -> tuple[Check, HostPort]:
-        name, connector = f"gateway {address}", self._connector(number, address)
-        began = clock.monotonic()
+    def _gateway(self, connector: Connector) -> Check:
+        name, number, began = f"gateway {connector.address}", connector.number, clock.monotonic()
         try:
-            check_gateway(connector, self._name, number, self._deadline)
+            check_gateway(connector, self._name, self._deadline)
         except (NotAStore, StoreUnavailable) as exc:
-            found, _, fix = str(exc).removeprefix(f"{self._name}: ").partition("; ")
-            return failed(name, found, fix if isinstance(exc, NotAStore) else _start(number, address)), address
+            reason, _, fix = str(exc).removeprefix(f"{self._name}: ").partition("; ")
+            if isinstance(exc, StoreUnavailable):
+                command = f"hbase {'thrift' if number == 1 else 'thrift2'} start -p {connector.address.port}"
+                fix = f"start it ({command}), or correct the host and the port in the URL"
+            return failed(name, reason, fix)
         took = (clock.monotonic() - began) * 1000
-        mode = "" if connector.http is None else f" ({connector.scheme})"
-        return well(name, f"Thrift{number}{mode} answers in {took:.0f} ms"), address
+        mode = "" if self._http is None else f" ({self._http.scheme})"
+        return well(name, f"Thrift{number}{mode} answers in {took:.0f} ms")
 
-    def _connections(self, number: int, address: HostPort) -> Check:
-        """Return the check of how many of the connections of one process are served at the same time."""
-        name, wanted = f"connections {address}", self._settings["pool_size"]
-        connector, served, is_old = self._connector(number, address), 0, False
+    def _connections(self, connector: Connector) -> Check:
+        """The check of how many of the connections of one process are served at the same time."""
+        name, wanted = f"connections {connector.address}", self._settings["pool_size"]
+        served, is_old = 0, False
         with ExitStack() as opened:
             try:
                 for served in range(wanted):  # noqa: B007, used after the loop
                     soon = self._deadline.within(_PING_SECONDS)
                     connection = opened.enter_context(closing(connector(soon)))
                     is_old = connection.service(soon) is None
-                served = wanted
             except DRIVER_ERRORS as exc:
-                found = f"{served} of {wanted} connections at once are answered within a second: {exc}"
+                text = f"{served} of {wanted} connections at once are answered within a second: {exc}"
                 fix = "raise hbase.thrift.maxWorkerThreads of the gateway, or lower ?pool= of its users"
-                return warned(name, found, fix)
+                return warned(name, text, fix)
         if is_old:
             return warned(name, f"{wanted} at once are answered, by HBase before 2.x", "webtable is tested with 2.6")
         return well(name, f"{wanted} at once are answered within a second, by HBase 2.x or later")
@@ -696,18 +629,9 @@ class GatewayChecks:
         address = HostPort(self._addresses[0].host, _USUAL_THRIFT2)
         if address in self._addresses:
             return
-        soon = self._deadline.within(_UNSEEN_SECONDS)
         try:
-            check_gateway(self._connector(2, address), self._name, 2, soon)
+            check_gateway(Connector(address, 2, self._http), self._name, self._deadline.within(_UNSEEN_SECONDS))
         except StoreError:
             return
-        found = "the URL names no Thrift2 gateway, and one answers there: without it a scan takes a call for each range"
-        yield warned(f"gateway {address}", found, f"add ?thrift2={_USUAL_THRIFT2} to the URL")
-
-    def _connector(self, number: int, address: HostPort) -> Connector:
-        return _connector(number, address, self._settings["http"])
-
-
-def _start(number: int, address: HostPort) -> str:
-    command = "thrift" if number == 1 else "thrift2"
-    return f"start it (hbase {command} start -p {address.port}), or correct the host and the port in the URL"
+        text = "the URL names no Thrift2 gateway, and one answers there: without it a scan takes a call for each range"
+        yield warned(f"gateway {address}", text, f"add ?thrift2={_USUAL_THRIFT2} to the URL")

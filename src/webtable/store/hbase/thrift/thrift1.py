@@ -8,39 +8,30 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import groupby
 from logging import INFO
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from webtable._clock import clock
 from webtable.errors import StoreError, StoreRefused, StoreUnavailable
 from webtable.rowkey import KeyRange
+from webtable.store.hbase.shared import filters
 from webtable.store.hbase.shared.failures import TableDisabled, WrongReply, repeated
-from webtable.store.hbase.shared.filters import (
-    STRINGS,
-    ColumnPiece,
-    Selection,
-    cell,
-    check_read,
-    check_scanned,
-    columns_filter,
-    filter_of,
-    key_before,
-)
 from webtable.store.hbase.shared.scans import Pieces
 from webtable.store.hbase.shared.write import short
 from webtable.store.hbase.thrift.connection import thrift1
 from webtable.store.rows import MAX_ROW_KEY, Cell, Delete, Mutation, Put, Row, distinct_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
     from webtable.store.deadline import Deadline
+    from webtable.store.hbase.shared.filters import ColumnPiece, Selection
+    from webtable.store.hbase.shared.sockets import Workers
     from webtable.store.hbase.thrift.connection import Connection
     from webtable.store.hbase.thrift.gateway import Gateway, Session
-
-Each = Callable[[Iterable[Callable[[], None]]], None]
-"""Runs jobs, some of them concurrently, and raises the first error."""
 
 _Mutation, _BatchMutation = thrift1.Mutation, thrift1.BatchMutation
 _FOREVER: Final = 2**63 - 1
@@ -63,21 +54,21 @@ class Scanner:
 
 
 class Thrift1:
-    """Each method is one or more calls of *gateway*; *each* distributes independent ones over the connections."""
+    """Each method is one or more calls of *gateway*; *workers* distribute independent ones over the connections."""
 
     deletes_exactly = False
 
-    def __init__(self, gateway: Gateway, each: Each) -> None:
+    def __init__(self, gateway: Gateway, workers: Workers) -> None:
         self.gateway: Final = gateway
-        self._each = each
+        self._workers = workers
 
     def apply(self, table: str, mutations: Sequence[Mutation], deadline: Deadline) -> list[StoreError | None]:
         """Apply a batch; a refused batch is halved until the refused rows are isolated and the others stored."""
         try:
             if isinstance(mutations[0], Put):
-                self._put(table, mutations, deadline)  # type: ignore[arg-type]
+                self._put(table, cast("Sequence[Put]", mutations), deadline)
             else:
-                self._delete(table, mutations, deadline)  # type: ignore[arg-type]
+                self._delete(table, cast("Sequence[Delete]", mutations), deadline)
         except TableDisabled as error:
             return [error] * len(mutations)
         except StoreRefused as refusal:
@@ -99,42 +90,50 @@ class Thrift1:
                 if place not in batch:
                     batch[place] = _BatchMutation(put.row, [])
                 batch[place].mutations.append(_Mutation(False, column, value))
-        self._mutate(table, ((timestamp, list(batch.values())) for timestamp, batch in batches.items()), deadline)
+        calls = [("mutateRowsTs", list(batch.values()), timestamp) for timestamp, batch in batches.items()]
+        self._change(table, calls, deadline)
 
     def _delete(self, table: str, deletes: Sequence[Delete], deadline: Deadline) -> None:
         """Apply *deletes*, with a call for each whole row and each timestamp; if this raises, some may be applied."""
         batches: dict[int, list[Any]] = defaultdict(list)
-        whole = []
+        rows: list[tuple[Any, ...]] = []
         for delete in deletes:
             if delete.columns is None:
-                whole.append(delete)
+                rows.append(("deleteAllRowTs", delete.row, delete.timestamp))
             else:
                 mutations = [_Mutation(True, _column(c)) for c in distinct_columns(delete.columns)]
                 batches[delete.timestamp].append(_BatchMutation(delete.row, mutations))
-        self._mutate(table, batches.items(), deadline)
-        self._each(self._job(table, deadline, "deleteAllRowTs", delete.row, delete.timestamp) for delete in whole)
+        # Of one row the deletes may come in any order: none hides less because of another.
+        calls = [("mutateRowsTs", batch, timestamp) for timestamp, batch in batches.items()]
+        self._change(table, [*calls, *rows], deadline)
+
+    def _change(self, table: str, calls: Iterable[tuple[Any, ...]], deadline: Deadline) -> None:
+        """Make *calls*, each a method and its arguments after the table."""
+        call = partial(self.gateway.call, deadline=deadline, table=table)
+        self._workers.each(partial(call, method, table.encode(), *args, {}) for method, *args in calls)
 
     def get(self, table: str, rows: Sequence[bytes], wanted: Selection, deadline: Deadline) -> list[Row | None]:
-        """Return the rows, None if nothing is visible; several versions take a call for each column."""
-        asked = list(dict.fromkeys(rows))
+        """The rows, None if nothing is visible; several versions take a call for each column."""
+        requested = list(dict.fromkeys(rows))
 
         def read(results: list[Any]) -> list[Any]:
-            check_read([result.row for result in results], asked)
-            return _whole(results)
+            filters.check_read([result.row for result in results], requested)
+            return _with_cells(results)
 
+        columns, until = _columns(wanted), _until(wanted)
         results = self.gateway.call(
             "getRowsWithColumnsTs",
             table.encode(),
-            asked,
-            _columns(wanted),
-            _until(wanted),
+            requested,
+            columns,
+            until,
             {},
             deadline=deadline,
             table=table,
             read=read,
         )
-        found = {row.key: row for row in self.translated(table, results, wanted, deadline)}
-        return [found.get(row) for row in rows]
+        by_key = {row.key: row for row in self.translated(table, results, wanted, deadline)}
+        return [by_key.get(row) for row in rows]
 
     def scanned(
         self,
@@ -146,15 +145,15 @@ class Thrift1:
         scanner: Scanner | None,
         deadline: Deadline,
     ) -> tuple[list[Any], Scanner]:
-        """Return the next rows of *scanner*, in which fewer than *count* are the last, and the scanner.
+        """The next rows of *scanner*, in which fewer than *count* are the last, and the scanner.
 
         A new scanner over *keys* is opened if there is none, or if its connection is in use or gone. Never repeated,
         because the scanner has moved on.
         """
 
         def read(results: list[Any]) -> list[Any]:
-            check_scanned([result.row for result in results], keys, count, reverse=wanted.reverse)
-            return _whole(results)
+            filters.check_scanned([result.row for result in results], keys, count, reverse=wanted.reverse)
+            return _with_cells(results)
 
         preferred = None if scanner is None else scanner.connection
         with self.gateway.session(deadline, table, preferred=preferred) as session:
@@ -169,108 +168,87 @@ class Thrift1:
             session.call("scannerClose", scanner.number)
 
     def _open(self, session: Session, table: str, scan: Any) -> Scanner:
-        number = session.call("scannerOpenWithScan", table.encode(), scan, {})
+        number: int = session.call("scannerOpenWithScan", table.encode(), scan, {})
         return Scanner(number, session.connection)
 
     def cells(
         self, table: str, rows: Sequence[bytes], piece: ColumnPiece, deadline: Deadline
     ) -> list[list[tuple[bytes, Cell]]]:
-        """Return *piece* of each of *rows*, with the newest cells.
+        """*piece* of each of *rows*, with the newest cells.
 
         Rows that are neighbours in the table share a scanner, and more of them each time that this was useful; others
         have one each.
         """
-        string = columns_filter(STRINGS, piece)
+        string = filters.columns_filter(filters.STRINGS, piece)
         options = {"columns": [piece.family], "batchSize": piece.limit, "filterString": string}
-        left, found = sorted(set(rows)), dict[bytes, list[tuple[bytes, Cell]]]()
-        most = max(1, _MOST_CELLS // piece.limit)
-        ask = first = min(_FIRST_NEIGHBOURS, most)
-        while left:
-            count = ask if len(left) > 1 else 1
-            results = self._first(table, _from_to(left[0], left[-1]), count, options, deadline)
-            wanted, before = set(left), len(found)
+        remaining = sorted(set(rows))
+        cells_of: dict[bytes, list[tuple[bytes, Cell]]] = {}
+        most_rows = max(1, _MOST_CELLS // piece.limit)
+        neighbours = first = min(_FIRST_NEIGHBOURS, most_rows)
+        while remaining:
+            count = neighbours if len(remaining) > 1 else 1
+            results = self._first(table, _from_to(remaining[0], remaining[-1]), count, options, deadline)
+            requested, before = set(remaining), len(cells_of)
             for result in results:
-                if result.row in wanted and result.row not in found:  # of a wide row only the first piece is wanted
-                    found[result.row] = [(column, one) for column, (one,) in sorted(result.columns.items())]
+                if (
+                    result.row in requested and result.row not in cells_of
+                ):  # the other pieces of a wide row are not wanted
+                    cells_of[result.row] = [(column, newest) for column, (newest,) in sorted(result.columns.items())]
             if len(results) < count:
                 break
-            is_of_use = 2 * (len(found) - before) > len(results)
-            ask = min(ask * 4, most) if is_of_use else first
-            left = left[bisect_right(left, results[-1].row) :]
-        return [found.get(row, []) for row in rows]
+            is_of_use = 2 * (len(cells_of) - before) > len(results)
+            neighbours = min(neighbours * 4, most_rows) if is_of_use else first
+            remaining = remaining[bisect_right(remaining, results[-1].row) :]
+        return [cells_of.get(row, []) for row in rows]
 
     def _first(
         self, table: str, keys: KeyRange, count: int, options: Mapping[str, Any], deadline: Deadline
     ) -> list[Any]:
-        """Return the first *count* pieces of rows in *keys*, of a scan with these *options*."""
+        """The first *count* pieces of rows in *keys*, of a scan with these *options*."""
         scan = thrift1.TScan(startRow=keys.start, stopRow=keys.stop or None, caching=count, **options)
 
         def read(results: list[Any]) -> list[Any]:
             if len(results) > count:
                 raise WrongReply(f"{len(results)} pieces of rows came instead of up to {count}")
-            check_scanned([row for row, _ in groupby(result.row for result in results)], keys, count, reverse=False)
-            return _whole(results)
+            rows = [row for row, _ in groupby(result.row for result in results)]
+            filters.check_scanned(rows, keys, count, reverse=False)
+            return _with_cells(results)
 
         def attempt() -> list[Any]:
             with self.gateway.session(deadline, table) as session:
                 scanner = self._open(session, table, scan)
-                results: list[Any] = session.call("scannerGetList", scanner.number, count, read=read)
+                results = session.call("scannerGetList", scanner.number, count, read=read)
                 session.call("scannerClose", scanner.number)
             return results
 
         return repeated(attempt, deadline, self.gateway.log, table)
 
     def translated(self, table: str, results: Sequence[Any], wanted: Selection, deadline: Deadline) -> list[Row]:
-        """Return the rows of *results*, without those that have no cell in the time range."""
+        """The rows of *results*, without those that have no cell in the time range."""
         since = wanted.time_range.since if wanted.time_range else 0
         if wanted.keys_only:
             return [
                 Row(result.row, {})
                 for result in results
-                if not since or any(one.timestamp >= since for (one,) in result.columns.values())
+                if not since or any(newest.timestamp >= since for (newest,) in result.columns.values())
             ]
-        if wanted.versions > 1:
-            rows = (self._versions(table, result, wanted, deadline) for result in results)
-            return [row for row in rows if row.cells]
-        if since:
-            rows = (
-                Row(
-                    result.row,
-                    {column: cells for column, cells in result.columns.items() if cells[0].timestamp >= since},
-                )
-                for result in results
-            )
+        if since or wanted.versions > 1:
+            rows = [self._versions(table, result, wanted, since, deadline) for result in results]
             return [row for row in rows if row.cells]
         new = tuple.__new__  # a third faster than calling the class
         return [new(Row, (result.row, result.columns)) for result in results]
 
-    def _versions(self, table: str, result: Any, wanted: Selection, deadline: Deadline) -> Row:
-        since = wanted.time_range.since if wanted.time_range else 0
-        cells = {}
+    def _versions(self, table: str, result: Any, wanted: Selection, since: int, deadline: Deadline) -> Row:
+        """The row of *result*, which has the newest cell of each column, with all versions from *since* on."""
+        cells, call = {}, partial(self.gateway.call, deadline=deadline, table=table, read=_cells)
         for column, (newest,) in result.columns.items():
             if newest.timestamp >= since:
-                found = self.gateway.call(
-                    "getVerTs",
-                    table.encode(),
-                    result.row,
-                    column,
-                    _until(wanted),
-                    wanted.versions,
-                    {},
-                    deadline=deadline,
-                    table=table,
-                    read=_cells,
-                )
-                versions = [one for one in found if one.timestamp >= since]
+                until, count = _until(wanted), wanted.versions
+                versions = call("getVerTs", table.encode(), result.row, column, until, count, {})
+                versions = [version for version in versions if version.timestamp >= since]
                 if versions:
                     cells[column] = versions
         return Row(result.row, cells)
-
-    def _mutate(self, table: str, batches: Iterable[tuple[int, list[Any]]], deadline: Deadline) -> None:
-        self._each(self._job(table, deadline, "mutateRowsTs", batch, timestamp) for timestamp, batch in batches)
-
-    def _job(self, table: str, deadline: Deadline, method: str, *arguments: Any) -> Callable[[], None]:
-        return lambda: self.gateway.call(method, table.encode(), *arguments, {}, deadline=deadline, table=table)
 
 
 class ScannerPieces(Pieces):
@@ -298,7 +276,7 @@ class ScannerPieces(Pieces):
             self.close(deadline)
         elif self._pieces == 1:
             self.close(deadline)  # the first scanner requests only the first piece from the region server
-        keys = self._left[0]
+        keys = self._rest[0]
         results = repeated(
             lambda: self._attempt(keys, count, deadline), deadline, self._client.gateway.log, self._table
         )
@@ -311,10 +289,11 @@ class ScannerPieces(Pieces):
         self._used = clock.monotonic()
         if len(results) < count:
             self.close(deadline)
-            del self._left[0]
+            del self._rest[0]
             self._pieces = 0
         else:
             self._drop_until(results[-1].row)
+        # In reverse Thrift1 begins with the row at the stop key, which is not in the range.
         return [row for row in rows if row.key in keys] if self._wanted.reverse else rows
 
     def _attempt(self, keys: KeyRange, count: int, deadline: Deadline) -> list[Any]:
@@ -347,40 +326,40 @@ def _from_to(first: bytes, last: bytes) -> KeyRange:
     return KeyRange(first, last + b"\x00" if len(last) < MAX_ROW_KEY else b"")
 
 
-def _whole(results: list[Any]) -> list[Any]:
-    """Return *results*, with cells in place of Thrift's; raises errors of access if a part is missing."""
+def _with_cells(results: list[Any]) -> list[Any]:
+    """*results*, with cells in place of Thrift's; raises errors of access if a part is missing."""
     for result in results:
         if not result.columns:
             raise WrongReply("a row came without its cells")
         cells = result.columns
-        for column, one in cells.items():  # the columns stay the same, so values may be replaced in the loop
-            cells[column] = (cell(one.timestamp, one.value),)
+        for column, newest in cells.items():  # the columns stay the same, so values may be replaced in the loop
+            cells[column] = (filters.cell(newest.timestamp, newest.value),)
     return results
 
 
-def _cells(found: list[Any]) -> list[Cell]:
-    return [cell(one.timestamp, one.value) for one in found]
+def _cells(versions: list[Any]) -> list[Cell]:
+    return [filters.cell(version.timestamp, version.value) for version in versions]
 
 
 def _scan(keys: KeyRange, wanted: Selection, caching: int | None) -> Any:
     start, stop = (keys.stop, keys.start) if wanted.reverse else keys
     return thrift1.TScan(
         startRow=start or None,
-        stopRow=(key_before(stop) if wanted.reverse else stop) or None,
+        stopRow=(filters.key_before(stop) if wanted.reverse else stop) or None,
         timestamp=None if wanted.time_range is None else wanted.time_range.until,
         columns=_columns(wanted),
         caching=caching,
-        filterString=filter_of(STRINGS, wanted),
+        filterString=filters.filter_of(filters.STRINGS, wanted),
         reversed=wanted.reverse,
     )
 
 
 def _columns(wanted: Selection) -> list[bytes] | None:
-    """Return the columns in the form of Thrift1, where a family is its name without the colon."""
     return None if wanted.columns is None else [_column(column) for column in wanted.columns]
 
 
 def _column(column: bytes) -> bytes:
+    """*column* in the form of Thrift1, where a family is its name without the colon."""
     return column[:-1] if column.count(b":") == 1 and column.endswith(b":") else column
 
 

@@ -10,25 +10,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from webtable.rowkey import KeyRange
+from webtable.store.hbase.shared import filters
 from webtable.store.hbase.shared.failures import WrongReply
-from webtable.store.hbase.shared.filters import (
-    MESSAGES,
-    ColumnPiece,
-    Selection,
-    cell,
-    check_scanned,
-    columns_filter,
-    filter_of_scan,
-)
 from webtable.store.hbase.shared.scans import RANGES_A_CALL, Pieces
 from webtable.store.hbase.thrift.connection import thrift2
-from webtable.store.hbase.thrift.thrift1 import Each, Thrift1
+from webtable.store.hbase.thrift.thrift1 import Thrift1
 from webtable.store.rows import Cell, Put, Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webtable.store.deadline import Deadline
+    from webtable.store.hbase.shared.filters import ColumnPiece, Selection
+    from webtable.store.hbase.shared.sockets import Workers
     from webtable.store.hbase.thrift.gateway import Gateway
 
 _TColumn = thrift2.TColumn
@@ -37,8 +31,8 @@ _TColumn = thrift2.TColumn
 class Thrift2(Thrift1):
     """The calls of `Thrift1`, of which some go to a Thrift2 gateway *beside* it, each one call."""
 
-    def __init__(self, gateway: Gateway, beside: Gateway, each: Each) -> None:
-        super().__init__(gateway, each)
+    def __init__(self, gateway: Gateway, beside: Gateway, workers: Workers) -> None:
+        super().__init__(gateway, workers)
         self._beside = beside
 
     def _put(self, table: str, puts: Sequence[Put], deadline: Deadline) -> None:
@@ -49,7 +43,7 @@ class Thrift2(Thrift1):
         self._beside.call("putMultiple", table.encode(), list(map(_encoded, puts)), deadline=deadline, table=table)
 
     def get(self, table: str, rows: Sequence[bytes], wanted: Selection, deadline: Deadline) -> list[Row | None]:
-        """Return the rows, None if nothing is visible."""
+        """The rows, None if nothing is visible."""
         if wanted.versions == 1:
             return super().get(table, rows, wanted, deadline)
         columns, times = _columns(wanted), _times(wanted)
@@ -59,26 +53,20 @@ class Thrift2(Thrift1):
             _check_got(results, rows)
             return [_row(result) if result.columnValues else None for result in results]
 
-        answer: list[Row | None] = self._beside.call(
-            "getMultiple", table.encode(), gets, deadline=deadline, table=table, read=read
-        )
-        return answer
+        return self._beside.call("getMultiple", table.encode(), gets, deadline=deadline, table=table, read=read)
 
     def cells(
         self, table: str, rows: Sequence[bytes], piece: ColumnPiece, deadline: Deadline
     ) -> list[list[tuple[bytes, Cell]]]:
-        """Return *piece* of each of *rows*, with the newest cells."""
-        columns, encoded = [_TColumn(family=piece.family)], columns_filter(MESSAGES, piece)
+        """*piece* of each of *rows*, with the newest cells."""
+        columns, encoded = [_TColumn(family=piece.family)], filters.columns_filter(filters.MESSAGES, piece)
         gets = [thrift2.TGet(row=row, columns=columns, storeLimit=piece.limit, filterBytes=encoded) for row in rows]
 
         def read(results: list[Any]) -> list[list[tuple[bytes, Cell]]]:
             _check_got(results, rows)
             return [list(_cells(result)) for result in results]
 
-        answer: list[list[tuple[bytes, Cell]]] = self._beside.call(
-            "getMultiple", table.encode(), gets, deadline=deadline, table=table, read=read
-        )
-        return answer
+        return self._beside.call("getMultiple", table.encode(), gets, deadline=deadline, table=table, read=read)
 
     def rows(
         self,
@@ -91,7 +79,7 @@ class Thrift2(Thrift1):
         each: int | None = None,
         bounds: Sequence[bytes] = (),
     ) -> list[Row]:
-        """Return the first *limit* rows of *ranges*, which are sorted and disjoint; fewer if there are no more.
+        """The first *limit* rows of *ranges*, which are sorted and disjoint; fewer if there are no more.
 
         With *each* the first *limit* rows of each range are returned, and as many again for each further region of it.
         *bounds* are the known starts of regions: if they are wrong, some ranges may have one row more.
@@ -104,22 +92,19 @@ class Thrift2(Thrift1):
             maxVersions=wanted.versions,
             timeRange=_times(wanted),
             limit=limit,
-            filterBytes=filter_of_scan(ranges, wanted, each, bounds),
+            filterBytes=filters.filter_of_scan(ranges, wanted, each, bounds),
         )
-        one_version = wanted.versions == 1
 
         def read(results: list[Any]) -> list[Row]:
-            check_scanned([result.row for result in results], whole, limit, reverse=False)
+            filters.check_scanned([result.row for result in results], whole, limit, reverse=False)
             if not all(result.columnValues for result in results):
                 raise WrongReply("a row came without its cells")
             if wanted.keys_only:
                 return [Row(result.row, {}) for result in results]
-            return _rows(results) if one_version else [_row(result) for result in results]
+            return _rows(results) if wanted.versions == 1 else [_row(result) for result in results]
 
-        answer: list[Row] = self._beside.call(
-            "getScannerResults", table.encode(), scan, limit, deadline=deadline, table=table, read=read
-        )
-        return answer
+        args = table.encode(), scan, limit
+        return self._beside.call("getScannerResults", *args, deadline=deadline, table=table, read=read)
 
 
 class StatelessPieces(Pieces):
@@ -130,17 +115,17 @@ class StatelessPieces(Pieces):
         self._client = client
 
     def _fetch(self, count: int, deadline: Deadline) -> list[Row]:
-        ranges = self._left[:RANGES_A_CALL]
+        ranges = self._rest[:RANGES_A_CALL]
         rows = self._client.rows(self._table, ranges, self._wanted, count, deadline)
         if len(rows) < count:
-            del self._left[: len(ranges)]
+            del self._rest[: len(ranges)]
         else:
             self._drop_until(rows[-1].key)
         return _inside(rows, ranges)
 
 
 def _inside(rows: list[Row], ranges: Sequence[KeyRange]) -> list[Row]:
-    """Return the rows that are in *ranges*; a gateway that does not know the filter sends those between them too."""
+    """The rows that are in *ranges*; a gateway that does not know the filter sends those between them too."""
     if len(ranges) == 1:
         return rows
     kept = []
@@ -185,19 +170,19 @@ def _check_got(results: Sequence[Any], rows: Sequence[bytes]) -> None:
 
 
 def _rows(results: Sequence[Any]) -> list[Row]:
-    """Return *results* as rows; each of their columns has one cell."""
+    """*results* as rows; each of their columns has one cell."""
     rows = []
     new = tuple.__new__  # this and plain loops make listings a third faster
     for result in results:
         cells = {}
         for value in result.columnValues:
-            cells[value.family + b":" + value.qualifier] = (cell(value.timestamp, value.value),)
+            cells[value.family + b":" + value.qualifier] = (filters.cell(value.timestamp, value.value),)
         rows.append(new(Row, (result.row, cells)))
     return rows
 
 
 def _row(result: Any) -> Row:
-    """Return *result* as a row, with the cells of each column in the order in which they come."""
+    """*result* as a row, with the cells of each column in the order in which they come."""
     columns: dict[bytes, list[Cell]] = {}
     for column, version in _cells(result):
         columns.setdefault(column, []).append(version)
@@ -205,4 +190,4 @@ def _row(result: Any) -> Row:
 
 
 def _cells(result: Any) -> Iterator[tuple[bytes, Cell]]:
-    return ((c.family + b":" + c.qualifier, cell(c.timestamp, c.value)) for c in result.columnValues)
+    return ((c.family + b":" + c.qualifier, filters.cell(c.timestamp, c.value)) for c in result.columnValues)
