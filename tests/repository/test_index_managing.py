@@ -32,7 +32,7 @@ from webtable.schema import IndexState, index_table
 @pytest.fixture
 def table(tmp_path, monkeypatch):
     """A table whose readers know at once what became of its indexes."""
-    for module in ("indexes.states", "derived.maintenance"):
+    for module in ("indexes.states", "upkeep.repair"):
         monkeypatch.setattr(f"webtable.repository.{module}.FRESH_SECONDS", 0)
     with webtable.open(tmp_path / "own.db", create=True) as table:
         yield table
@@ -127,7 +127,7 @@ class Renewing(EachAlone):
 def test_a_page_whose_entries_find_no_table_as_an_index_is_renewed_is_stored_with_those_of_the_new_one(
     new_url, monkeypatch
 ):
-    for module in ("indexes.states", "derived.maintenance"):
+    for module in ("indexes.states", "upkeep.repair"):
         monkeypatch.setattr(f"webtable.repository.{module}.FRESH_SECONDS", 0)
     with webtable.open(new_url(), create=True) as table:
         town = Town(table).build()

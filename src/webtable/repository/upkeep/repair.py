@@ -30,7 +30,6 @@ from webtable.errors import DamagedRow, InvalidArgument, KeyFormatError, TableNo
 from webtable.page.page import Page
 from webtable.progress import counting
 from webtable.repository.arguments import Moment, Progress, given_moment
-from webtable.repository.context import TableContext
 from webtable.repository.indexes.index import place_of
 from webtable.repository.indexes.states import Maintained, defined
 from webtable.repository.journal import Journal
@@ -42,12 +41,10 @@ from webtable.repository.page_storage.decisions import mended
 from webtable.repository.page_storage.layouts import FRESH_SECONDS
 from webtable.repository.page_storage.state import NEWEST, KeyedPage, hints_at
 from webtable.repository.partitions.processes import PartTask, Whole, check_workers, checked_workers, done_by, parts_of
-from webtable.repository.reading.read_ahead import Damage
 from webtable.repository.reading.scan import ScanSpec, in_storage_order
 from webtable.repository.upkeep.cells import DerivedCells, PageChange, add_entries, is_unsigned, read_and_signed, signed
 from webtable.repository.upkeep.queue import RecountQueue
 from webtable.repository.upkeep.updates import Updater
-from webtable.rowkey import KeyRange
 from webtable.rowkey.ranges import ALL_KEYS, clipped
 from webtable.rowkey.web import host_and_rest
 from webtable.schema import INDEX_COLUMN, IndexState, Phase
@@ -57,8 +54,11 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from os import PathLike
 
+    from webtable.repository.context import TableContext
+    from webtable.repository.reading.read_ahead import Damage
 
-# --- Drift, the difference between derived data and pages: its report, the base of all comparisons, that of histories
+
+# --- Drift, and how it is found ---------------------------------------------------------------------------------------
 
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ EXAMPLES = 20
 AT_ONCE = 10_000
 """How many differences are checked again together."""
 PIECE = 500
-CELLS_ASKED = 5_000
+CELLS_AT_ONCE = 5_000
 """How many cells, rows times columns, are looked up in one call; some of these are not needed."""
 
 
@@ -240,7 +240,7 @@ class DriftComparison:
     def _there(self, cells: Iterable[SourcedCell]) -> dict[tuple[bytes, bytes], int]:
         """Return the dates of those of *cells* that are stored, by row and column."""
         there: dict[tuple[bytes, bytes], int] = {}
-        for table, rows, columns in _asked_together(cells):
+        for table, rows, columns in _looked_up_together(cells):
             for row in self._context.store.read(table, rows, Wanted(columns)):
                 if row is not None:
                     there.update(((row.key, column), versions[0].timestamp) for column, versions in row.cells.items())
@@ -316,17 +316,17 @@ def _mended(cell: SourcedCell, kind: str, now: int) -> Put | Delete:
     return Delete(cell.row, timestamp, [cell.cell.column], exact=timestamp > now)
 
 
-def _asked_together(cells: Iterable[SourcedCell]) -> Iterator[tuple[str, list[bytes], Sequence[bytes]]]:
+def _looked_up_together(cells: Iterable[SourcedCell]) -> Iterator[tuple[str, list[bytes], Sequence[bytes]]]:
     """Yield the rows and columns of *cells*, of one table, those of rows with the same columns together."""
     table, by_row = "", dict[bytes, list[bytes]]()
     for table, row, cell, _ in cells:  # noqa: B007
         by_row.setdefault(row, []).append(cell.column)
     rows, columns = list[bytes](), set[bytes]()
     for wanted, row in sorted((sorted(of_row), row) for row, of_row in by_row.items()):
-        for at in range(0, len(wanted), CELLS_ASKED):
-            piece = wanted[at : at + CELLS_ASKED]
+        for at in range(0, len(wanted), CELLS_AT_ONCE):
+            piece = wanted[at : at + CELLS_AT_ONCE]
             joined = columns if columns.issuperset(piece) else columns.union(piece)
-            if rows and (len(rows) + 1) * len(joined) > CELLS_ASKED:
+            if rows and (len(rows) + 1) * len(joined) > CELLS_AT_ONCE:
                 yield table, rows, sorted(columns)
                 rows, joined = [], set(piece)
             rows.append(row)
@@ -362,24 +362,23 @@ class HistoryComparison(DriftComparison):
             self._mend_pages([cell.row for cell in cells])
 
     def _inconsistent(self) -> Iterator[list[SourcedCell]]:
-        rows = self._context.store.scan(self._context.table, [self._context.keys_of(self._context.table)], self._wanted)
-        return map(self._inconsistent_among, pieces(rows))
+        return map(self._inconsistent_among, pieces(self._context.scan(self._wanted)))
 
     def _still_inconsistent(self, suspects: Sequence[SourcedCell]) -> list[SourcedCell]:
-        rows = self._context.store.read(self._context.table, [place.row for place in suspects], self._wanted)
+        rows = self._context.read([place.row for place in suspects], self._wanted)
         return self._inconsistent_among(row for row in rows if row is not None)
 
     def _inconsistent_among(self, rows: Iterable[Row]) -> list[SourcedCell]:
-        column, places = self._context.codec.columns.page, []
+        codec, places = self._context.codec, []
         for row in rows:
-            stored = self._context.codec.stored(row)
+            stored = codec.stored(row)
             if stored.page is not None and mended(stored) is not None:
-                timestamp = milliseconds(stored.page.fetched_at)
-                places.append(SourcedCell(self._context.table, row.key, NewCell(column, timestamp, b""), row.key))
+                cell = NewCell(codec.columns.page, milliseconds(stored.page.fetched_at), b"")
+                places.append(SourcedCell(self._context.table, row.key, cell, row.key))
         return [place for place in places if place.cell.timestamp < self._until]
 
 
-# --- The comparison of the entries of an index with the pages of its table, in both directions ------------------------
+# --- The entries of an index ------------------------------------------------------------------------------------------
 
 
 class EntryComparison(DriftComparison):
@@ -402,10 +401,10 @@ class EntryComparison(DriftComparison):
         yield from self.compare("stale", begun.position if begun else b"", journal)
 
     def _expected(self, after: bytes) -> Iterator[list[SourcedCell]]:
-        page = self._context.codec.columns.page
-        columns = [page, *([self._context.codec.columns.links] if self._is_link else [])]
+        names = self._context.codec.columns
+        columns = [names.page, names.links] if self._is_link else [names.page]
         for rows in self._rows_after(self._context.table, after, columns):
-            self._drift.pages += sum(page in row.cells for row in rows)
+            self._drift.pages += sum(names.page in row.cells for row in rows)
             yield [cell for made in self._readable(self._made_in(rows)) for cell in made.cells.values()]
 
     def _stored(self, after: bytes) -> Iterator[list[SourcedCell]]:
@@ -420,20 +419,16 @@ class EntryComparison(DriftComparison):
             yield rows
 
     def _made(self, sources: Sequence[bytes]) -> Iterator[tuple[bytes, Made | DamagedRow]]:
-        columns = [self._context.codec.columns.page, self._context.codec.columns.links]
-        rows = self._context.store.read(self._context.table, sources, Wanted(columns))
-        return zip(sources, self._made_in(rows), strict=True)
+        names = self._context.codec.columns
+        return zip(sources, self._made_in(self._context.read(sources, Wanted([names.page, names.links]))), strict=True)
 
     def _made_in(self, rows: Sequence[Row | None]) -> Iterator[Made | DamagedRow]:
         pages = [None if row is None else self._context.pages.each(row) for row in rows]
         if self._signs:
-            unsigned = {
-                row.key: page
-                for row, page in zip(rows, pages, strict=True)
-                if row is not None and isinstance(page, Page) and is_unsigned(page)
-            }
-            signed = dict(zip(unsigned, read_and_signed(self._context, list(unsigned.items())), strict=True))
-            pages = [page if row is None else signed.get(row.key, page) for row, page in zip(rows, pages, strict=True)]
+            lacking = [at for at, page in enumerate(pages) if isinstance(page, Page) and is_unsigned(page)]
+            unsigned = [(row.key, page) for at in lacking if (row := rows[at]) and isinstance(page := pages[at], Page)]
+            for at, page in zip(lacking, read_and_signed(self._context, unsigned), strict=True):
+                pages[at] = page
         for row, page in zip(rows, pages, strict=True):
             try:
                 yield Made({}, None) if row is None else self._made_by(row, page)
@@ -450,19 +445,14 @@ class EntryComparison(DriftComparison):
             raise DamagedRow(row.key, None, str(exc)) from exc
         dated = None if page is None else milliseconds(hints_at(page))
         counted = milliseconds(counts.counted_at) if counts and counts.counted_at else None
-        made: dict[tuple[bytes, bytes], SourcedCell] = {}
-        if page is not None and dated is not None:
-            self._add(made, self._index.entries(bare(page), key), dated, row.key)
+        entries = [] if page is None else self._named_by(self._index.entries(bare(page), key), dated, row.key)
         if self._is_link and counted is not None:
-            self._add(made, entries_of(counts, key), counted, row.key)
-        return Made(made, dated, counted)
+            entries += self._named_by(entries_of(counts, key), counted, row.key)
+        return Made({cell.place: cell for cell in entries}, dated, counted)
 
-    def _add(
-        self, made: dict[tuple[bytes, bytes], SourcedCell], entries: Sequence[bytes], timestamp: int, source: bytes
-    ) -> None:
-        cell = NewCell(INDEX_COLUMN, timestamp, b"")
-        for entry in entries:
-            made[entry, INDEX_COLUMN] = SourcedCell(self._entries, entry, cell, source)
+    def _named_by(self, entries: Iterable[bytes], timestamp: int | None, source: bytes) -> list[SourcedCell]:
+        cell = NewCell(INDEX_COLUMN, timestamp or 0, b"")
+        return [SourcedCell(self._entries, entry, cell, source) for entry in entries]
 
     def _latest(self, made: Made, cell: SourcedCell) -> int | None:
         return made.counted if self._is_link and place_of(cell.row).startswith(b"inlinks_") else made.dated
@@ -477,7 +467,7 @@ class EntryComparison(DriftComparison):
         return SourcedCell(self._entries, entry.key, cell, source)
 
 
-# --- The comparison of the inlinks of a table with the outlinks of its pages, in both directions ----------------------
+# --- Inlinks ----------------------------------------------------------------------------------------------------------
 #
 # Neither side fits into memory, so all pages and all inlinks are read once, to compare sums of them (`LinkSums`). If
 # the sums differ, both are read again to find the differences, and only links in sums that differ are looked up.
@@ -526,18 +516,14 @@ class InlinkComparison(DriftComparison):
             yield
 
     def _linking_pages(self) -> Iterator[Page]:
-        rows = self._context.store.scan(
-            self._context.table, [KeyRange()], Wanted(self._context.codec.select(("outlinks",)))
-        )
+        rows = self._context.scan(Wanted(self._context.codec.select(("outlinks",))))
         for page in self._readable(map(self._context.pages.each, rows)):
             if page is not None and page.outlinks:
                 yield page
 
     def _stored_inlinks(self) -> Iterator[tuple[bytes, Sequence[tuple[bytes, Cell]]]]:
         """Yield the rows with inlinks, each with its inlinks or some of them."""
-        linked = self._context.store.scan(
-            self._context.table, [KeyRange()], Wanted([self._family + b":"], keys_only=True)
-        )
+        linked = self._context.scan(Wanted([self._family + b":"], keys_only=True))
         while rows := [row.key for row in islice(linked, ROWS_AT_ONCE)]:
             yield from inlinks_of(self._context.store, self._context.table, self._family, rows)
 
@@ -576,12 +562,9 @@ class InlinkComparison(DriftComparison):
 
     def _links_left(self, sources: Iterable[bytes]) -> dict[bytes, int]:
         """Return the dates of links without a page, which an interrupted delete has left, by row."""
-        urls, dates = self._context.codec.columns.urls, {}
-        for piece in together((source, 0) for source in sources):
-            for row in self._context.store.read(self._context.table, piece, Wanted([urls])):
-                if row is not None:
-                    dates[row.key] = row.cells[urls][0].timestamp
-        return dates
+        urls = self._context.codec.columns.urls
+        rows = (row for piece in pieces(sources) for row in self._context.read(piece, Wanted([urls], keys_only=True)))
+        return {row.key: row.cells[urls][0].timestamp for row in rows if row is not None}
 
     def _named(self, row: bytes, cell: NewCell) -> SourcedCell:
         """Return an inlink with the row of the page that it names, empty if that is not a page."""
@@ -619,26 +602,23 @@ class LinkSums:
     """
 
     def __init__(self) -> None:
-        self._left = array("q", bytes(8 * GROUPS))
+        self._sums = array("q", bytes(8 * GROUPS))
 
     def add(self, row: bytes, column: bytes) -> None:
         """Add an inlink: the *column* of the page that links to *row*."""
         link = hash((row, column))
-        self._left[link % GROUPS] ^= link
+        self._sums[link % GROUPS] ^= link
 
     def is_odd(self, row: bytes, column: bytes) -> bool:
         """Whether only one side may have this inlink."""
-        return self._left[hash((row, column)) % GROUPS] != 0
+        return self._sums[hash((row, column)) % GROUPS] != 0
 
     def are_even(self) -> bool:
         """Whether both sides have the same links."""
-        return not any(self._left)
+        return not any(self._sums)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-
-
-# --- The comparison of an index with its table, and of pages with their histories, by worker processes ----------------
+# --- Comparisons by worker processes, and the maintenance itself ------------------------------------------------------
 
 
 class ComparedPart(NamedTuple):
@@ -648,48 +628,6 @@ class ComparedPart(NamedTuple):
     drift: Drift
     position: bytes
     damaged: set[bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class PartsComparison:
-    """A comparison of the index *found* by this number of *workers*; nothing is repaired."""
-
-    context: TableContext
-    found: Maintained
-    drift: Drift
-    damage: Damage
-    settle: float
-    workers: int
-
-    def run(
-        self, journal: Journal[DriftCheckpoint], begun: DriftCheckpoint | None, *, checks_pages: bool
-    ) -> Generator[None]:
-        """Compare, continuing after *begun*, and with *checks_pages* histories too; yields after each part."""
-        place = DriftCheckpoint("missing", b"", self.drift) if begun is None else begun
-        tasks = self._tasks(place.kind, place.position)
-        if place.kind == "missing":
-            tasks += self._tasks("stale", b"")
-        if checks_pages:
-            tasks += self._tasks("inconsistent", b"")
-        with done_by(self.workers, self.context, tasks) as parts:
-            for part in parts:
-                self.drift.add(part.drift)
-                self.damage.know(part.damaged)
-                # Histories are compared from the beginning again, as by one process.
-                if part.kind != "inconsistent":
-                    position = max(part.position, place.position) if part.kind == place.kind else part.position
-                    place = DriftCheckpoint(part.kind, position, self.drift)
-                    if journal.is_due():
-                        journal.keep(place)
-                yield
-
-    def _tasks(self, kind: str, after: bytes) -> list[PartTask]:
-        rows = [ALL_KEYS.after(after)]
-        whole = Whole.of_rows(self.context, rows)
-        if kind == "stale":
-            whole = Whole(self.found.table, rows, self.found.index, INDEX_COLUMN, whole.columns)
-        arguments = (self.found.name, self.drift.as_of, self.settle, kind, after)
-        return [PartTask(_compare, part, arguments) for part in parts_of(self.context, whole, self.workers)]
 
 
 def _compare(
@@ -704,9 +642,6 @@ def _compare(
     for _ in walk:
         pass
     return ComparedPart(kind, drift, entries.position, damage.known)
-
-
-# ----------------------------------------------------------------------------------------------------------------------
 
 
 SAVE_SECONDS = 5.0
@@ -725,39 +660,41 @@ class Maintenance:
 
     def add(self, index: str, on_progress: Progress | None, *, dry_run: bool, workers: int = 1) -> int:
         """Do what `TableIndexes.add` promises."""
-        check_workers(self._context, workers)
+        context = self._context
+        check_workers(context, workers)
         ((name, state),) = defined([index]).items()
-        maintained = self._context.indexes.read()
+        maintained = context.indexes.read()
         if name in maintained:
-            phase = maintained[name].state.phase
-            raise InvalidArgument(f"{self._context.name} already has an index {name!r}; it is {phase}")
+            raise InvalidArgument(f"{context.name} already has an index {name!r}; it is {maintained[name].state.phase}")
         if dry_run:
             return self._counted(on_progress)
-        layout = self._context.layouts.read()
-        table = self._context.table
-        create_tables(self._context.store, [layout.index_schema(table, name), layout.queue_schema(table)], "")
-        self._context.indexes.set(name, replace(state, phase="building", added=now_in_milliseconds()))
+        layout = context.layouts.read()
+        tables = [layout.index_schema(context.table, name), layout.queue_schema(context.table)]
+        create_tables(context.store, tables, "")
+        context.indexes.set(name, replace(state, phase="building", added=now_in_milliseconds()))
         return self.rebuild(name, on_progress, dry_run=False, workers=workers)
 
     def drop(self, index: str, *, dry_run: bool) -> IndexState:
         """Do what `TableIndexes.drop` promises."""
-        maintained = self._context.indexes.named(index)
-        if dry_run:
-            return maintained.state
-        self._context.indexes.set(index, replace(maintained.state, phase="retired", position=""))
-        clock.sleep(FRESH_SECONDS * 1.5)
-        self._context.indexes.set(index, IndexState("dropped"))
-        with suppress(TableNotFound):
-            self._context.store.drop_table(maintained.table)
+        indexes = self._context.indexes
+        maintained = indexes.named(index)
+        if not dry_run:
+            indexes.set(index, replace(maintained.state, phase="retired", position=""))
+            # Readers, whose states may be as old as this, must stop using it before writers stop writing its entries.
+            clock.sleep(FRESH_SECONDS * 1.5)
+            indexes.set(index, IndexState("dropped"))
+            with suppress(TableNotFound):
+                self._context.store.drop_table(maintained.table)
         return maintained.state
 
     def rebuild(self, index: str, on_progress: Progress | None, *, dry_run: bool, workers: int = 1) -> int:
         """Do what `TableIndexes.rebuild` promises."""
-        check_workers(self._context, workers)
-        maintained = self._context.indexes.named(index)
+        context = self._context
+        check_workers(context, workers)
+        maintained = context.indexes.named(index)
         if maintained.state.phase == "retired":
             raise InvalidArgument(
-                f"{self._context.name}: the index {index!r} is being dropped; index drop {index} completes that"
+                f"{context.name}: the index {index!r} is being dropped; index drop {index} completes that"
             )
         maintained.index.name  # noqa: B018 - raises if the index cannot be used, even if there are no pages
         if dry_run:
@@ -765,28 +702,25 @@ class Maintenance:
         is_new = maintained.state.phase == "building"
         after = bytes.fromhex(maintained.state.position) if is_new else b""
         write = (
-            _written(self._context, maintained, after)
-            if workers == 1
-            else _written_by(workers, self._context, maintained, after)
+            _written(context, maintained, after) if workers == 1 else _written_by(workers, context, maintained, after)
         )
         pages, saved = 0, clock.monotonic()
         with closing(write) as written:
             for count, last in written:
                 pages += count
                 if is_new and last and clock.monotonic() - saved > SAVE_SECONDS:
-                    self._advance(index, maintained, "building", last.hex())
+                    self._advance(maintained, "building", last.hex())
                     saved = clock.monotonic()
                 if on_progress is not None:
                     on_progress(pages)
         if is_new:
-            self._advance(index, maintained, "ready")
+            self._advance(maintained, "ready")
         return pages
 
     def _counted(self, on_progress: Progress | None) -> int:
         """Return how many pages there are, for a preview."""
         wanted = Wanted([self._context.codec.columns.page], keys_only=True)
-        rows = self._context.store.scan(self._context.table, [KeyRange()], wanted)
-        return sum(1 for _ in counting(rows, on_progress))
+        return sum(1 for _ in counting(self._context.scan(wanted), on_progress))
 
     def repair(
         self,
@@ -801,33 +735,26 @@ class Maintenance:
     ) -> Drift:
         """Do what `TableIndexes.repair` promises, and `verify` with several *workers*."""
         checked_workers(workers)
-        maintained, damage, until = (
-            self._context.indexes.named(index),
-            self._context.damage(),
-            given_moment("as_of", as_of),
-        )
-        question = (
-            f"{'repair' if apply else 'verify'} the index {index} of {self._context.table}, as of {until or 'now'}"
-        )
+        context, until = self._context, given_moment("as_of", as_of)
+        maintained, damage = context.indexes.named(index), context.damage()
+        verb = "repair" if apply else "verify"
+        question = f"{verb} the index {index} of {context.table}, as of {until or 'now'}"
         journal = Journal(resume, question, DriftCheckpoint)
         begun = journal.begun()
         drift = Drift(index, until or clock.now()) if begun is None else begun.drift
-        checks_pages = maintained.keeps_inlinks or not any(
-            other.keeps_inlinks for other in self._context.indexes.read().values()
-        )
+        others = context.indexes.read().values()
+        checks_pages = maintained.keeps_inlinks or not any(other.keeps_inlinks for other in others)
         if workers > 1:
-            parts = PartsComparison(self._context, maintained, drift, damage, settle, workers)
-            walks = [parts.run(journal, begun, checks_pages=checks_pages)]
+            shared = drift, damage, settle, journal, begun
+            walks = [_compared_by(workers, context, maintained, *shared, checks_pages=checks_pages)]
         else:
-            entries = EntryComparison(self._context, maintained, drift, damage, settle=settle, apply=apply)
+            entries = EntryComparison(context, maintained, drift, damage, settle=settle, apply=apply)
             walks = [entries.run(journal, begun)]
             if checks_pages:
                 mend_pages = self._mend_pages if apply else None
-                walks.append(
-                    HistoryComparison(self._context, drift, damage, settle=settle, mend_pages=mend_pages).run()
-                )
+                walks.append(HistoryComparison(context, drift, damage, settle=settle, mend_pages=mend_pages).run())
         if maintained.keeps_inlinks:
-            walks.append(InlinkComparison(self._context, drift, damage, settle=settle, apply=apply).run())
+            walks.append(InlinkComparison(context, drift, damage, settle=settle, apply=apply).run())
         for walk in walks:
             with closing(walk):
                 for _ in walk:
@@ -836,74 +763,97 @@ class Maintenance:
         journal.end()
         return drift
 
-    def _advance(self, index: str, maintained: Maintained, phase: Phase, position: str = "") -> None:
+    def _advance(self, maintained: Maintained, phase: Phase, position: str = "") -> None:
         """Store the progress of a rebuild; raises `UnknownIndex` if the index was dropped meanwhile."""
-        now = self._context.indexes.named(index).state
+        indexes, name = self._context.indexes, maintained.name
+        now = indexes.named(name).state
         if now.added != maintained.state.added or now.phase == "retired":
-            raise UnknownIndex(f"{self._context.name}: the index {index!r} was dropped while it was built")
+            raise UnknownIndex(f"{self._context.name}: the index {name!r} was dropped while it was built")
         if now.phase == "building":
-            self._context.indexes.set(index, replace(now, phase=phase, position=position))
+            indexes.set(name, replace(now, phase=phase, position=position))
+
+
+def _compared_by(
+    workers: int,
+    context: TableContext,
+    maintained: Maintained,
+    drift: Drift,
+    damage: Damage,
+    settle: float,
+    journal: Journal[DriftCheckpoint],
+    begun: DriftCheckpoint | None,
+    *,
+    checks_pages: bool,
+) -> Generator[None]:
+    """Compare by *workers*, continuing after *begun*, and with *checks_pages* histories too; yields after each part."""
+    place = DriftCheckpoint("missing", b"", drift) if begun is None else begun
+    passes = [(place.kind, place.position)]
+    if place.kind == "missing":
+        passes.append(("stale", b""))
+    if checks_pages:
+        passes.append(("inconsistent", b""))
+    tasks: list[PartTask] = []
+    for kind, after in passes:
+        whole = Whole.of_rows(context, [ALL_KEYS.after(after)])
+        if kind == "stale":
+            whole = Whole(maintained.table, whole.ranges, maintained.index, INDEX_COLUMN, whole.columns)
+        arguments = (maintained.name, drift.as_of, settle, kind, after)
+        tasks += [PartTask(_compare, part, arguments) for part in parts_of(context, whole, workers)]
+    with done_by(workers, context, tasks) as parts:
+        for part in parts:
+            drift.add(part.drift)
+            damage.know(part.damaged)
+            # Histories are compared from the beginning again, as by one process.
+            if part.kind != "inconsistent":
+                position = max(part.position, place.position) if part.kind == place.kind else part.position
+                place = DriftCheckpoint(part.kind, position, drift)
+                if journal.is_due():
+                    journal.keep(place)
+            yield
 
 
 def _written(context: TableContext, maintained: Maintained, after: bytes) -> Generator[tuple[int, bytes]]:
     """Write the entries of the pages after the row *after*, some at once; yields their number and the last row."""
-    updater = Updater(context)
-    try:
-        for piece in _pieces(context, maintained, after):
+    columns = context.codec.select(("outlinks",) if maintained.keeps_inlinks else ())
+    rows = context.scan(Wanted(columns), clipped([ALL_KEYS.after(after)], context.keys_of(context.table)))
+    read = ((row.key, context.pages.each(row)) for row in rows)
+    damage = context.damage()
+    readable = damage.sift(page if isinstance(page, DamagedRow) else (row, page) for row, page in read)
+    pages = ((row, page) for row, page in readable if page is not None)
+    with closing(Updater(context)) as updater:
+        for piece in pieces(pages):
             _write_entries(updater, maintained, piece)
             yield len(piece), piece[-1][0]
-    finally:
-        updater.close()
 
 
 def _written_by(
     workers: int, context: TableContext, maintained: Maintained, after: bytes
 ) -> Generator[tuple[int, bytes]]:
     """Do as `_written`, a part of the pages at once, by *workers*."""
-    parts = parts_of(context, Whole.of_rows(context, [_rows_after(after)]), workers)
-    with done_by(
-        workers, context, [PartTask(_write_part, part, (maintained.name, after)) for part in parts]
-    ) as written:
+    parts = parts_of(context, Whole.of_rows(context, [ALL_KEYS.after(after)]), workers)
+    tasks = [PartTask(_write_part, part, (maintained.name, after)) for part in parts]
+    with done_by(workers, context, tasks) as written:
         yield from written
 
 
 def _write_part(context: TableContext, index: str, after: bytes) -> tuple[int, bytes]:
     """Write the entries of a part of the pages after the row *after*; a worker calls it."""
-    pages, last = 0, b""
-    for count, last in _written(context, context.indexes.named(index), after):  # noqa: B007
-        pages += count
-    return pages, last
-
-
-def _rows_after(row: bytes) -> KeyRange:
-    return KeyRange(row + b"\x00" if row else b"")
-
-
-def _pieces(context: TableContext, maintained: Maintained, after: bytes) -> Iterator[list[KeyedPage]]:
-    def keyed(row: Row) -> tuple[bytes, Page | None] | DamagedRow:
-        page = context.pages.each(row)
-        return page if isinstance(page, DamagedRow) else (row.key, page)
-
-    columns = context.codec.select(("outlinks",) if maintained.keeps_inlinks else ())
-    spec = ScanSpec(context.table, clipped([_rows_after(after)], context.keys_of(context.table)), Wanted(columns))
-    readable = context.damage().sift(map(keyed, in_storage_order(context.store, spec, None)))
-    pages = ((row, page) for row, page in readable if page is not None)
-    while piece := list(islice(pages, PIECE)):
-        yield piece
+    written = list(_written(context, context.indexes.named(index), after))
+    return sum(count for count, _ in written), written[-1][1] if written else b""
 
 
 def _write_entries(updater: Updater, maintained: Maintained, pages: Sequence[KeyedPage]) -> None:
     """Write the entries of *pages*, and for the link index their inlinks. Raises the first error."""
-    derived = DerivedCells()
     if maintained.signs_pages:
         pages = [(row, page) for (row, _), page in zip(pages, signed(updater.context, pages), strict=True)]
+    derived, touched = DerivedCells(), set[bytes]()
     changes = [PageChange(owner, row, None, page) for owner, (row, page) in enumerate(pages)]
     errors = add_entries(derived, changes, [maintained], updater.context.key)
-    touched: set[bytes] = set()
     hosts = {host_and_rest(page.url)[0] for _, page in pages} if maintained.counts_pages else set()
     if maintained.keeps_inlinks:
         for change in changes:
             touched |= updater.inlinks.add_all(derived, change.owner, change.page, change.page.outlinks or ())
+    # Before the inlinks themselves, as in a batch: an unnecessary recount does no harm.
     entered = updater.queue.entered(touched, hosts=hosts) if touched or hosts else None
     if entered is not None:
         updater.queue.write([entered])
