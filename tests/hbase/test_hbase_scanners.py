@@ -140,16 +140,13 @@ def test_a_scanner_that_the_gateway_has_forgotten_is_opened_anew_behind_the_last
 
 
 def test_a_scanner_that_moved_on_is_not_used_where_its_rows_could_not_be_read():
+    asked: list[tuple[KeyRange, object]] = []
+
     class Client:
-        """One that brings rows, and fails to read their versions the first time."""
+        """One that fails to read versions the first time."""
 
         gateway = SimpleNamespace(name="hbase://x", log=None)
-        asked: list[tuple[KeyRange, object]] = []
         failures = 1
-
-        def scanned(self, table, keys, wanted, count, caching, scanner, deadline):
-            self.asked.append((keys, scanner))
-            return [SimpleNamespace(row=b"a")], object()
 
         def translated(self, table, results, wanted, deadline):
             if self.failures:
@@ -160,15 +157,22 @@ def test_a_scanner_that_moved_on_is_not_used_where_its_rows_could_not_be_read():
         def close(self, *_):
             pass
 
-    client = Client()
-    pieces = ScannerPieces(client, "pages", [KeyRange()], Selection(versions=3), None)
+    class Scan(ScannerPieces):
+        """One whose scanners bring rows."""
+
+        def _attempt(self, keys, count, deadline):
+            asked.append((keys, self._scanner))
+            self._scanner = object()
+            return [SimpleNamespace(row=b"a")]
+
+    pieces = Scan(Client(), "pages", [KeyRange()], Selection(versions=3), None)
     with pytest.raises(StoreUnavailable):
         pieces.next(Deadline(5))
 
     found = pieces.next(Deadline(5))
 
     assert keys_of(found) == [b"a"]
-    assert client.asked == [(KeyRange(), None)] * 2
+    assert asked == [(KeyRange(), None)] * 2
 
 
 # --- answers that are none -------------------------------------------------------------------------------------------

@@ -489,13 +489,13 @@ def test_a_store_that_is_left_open_warns(settings):
 def test_an_interrupt_leaves_a_store_that_can_be_used(store, filled, monkeypatch):
     from webtable.store.hbase.native.connection import Wire
 
-    more = Wire._more
+    more = Wire.receive
 
     def interrupted(self, wanted, deadline):
-        monkeypatch.setattr(Wire, "_more", more)
+        monkeypatch.setattr(Wire, "receive", more)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Wire, "_more", interrupted)
+    monkeypatch.setattr(Wire, "receive", interrupted)
     with pytest.raises(KeyboardInterrupt):
         list(store.scan(filled, EVERYTHING))
 

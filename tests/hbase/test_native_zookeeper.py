@@ -208,7 +208,7 @@ def test_a_name_that_is_not_resolved_in_time_says_so(monkeypatch, port):
 def by_zookeeper(native_url, hbase_url):
     """The options of the running HBase, as ZooKeeper knows it."""
     settings = address_of(StoreURL.parse(native_url)).settings()
-    if "zookeeper" not in settings:
+    if not settings["zookeeper"]:
         url = hbase_native_url(hbase_url, by_zookeeper=True)
         settings = address_of(StoreURL.parse(url)).settings()
     return settings

@@ -68,32 +68,27 @@ def hbase_server() -> Iterator[str]:
     if url := os.environ.get("WEBTABLE_HBASE_URL"):
         yield url
         return
-    with ExitStack() as stack:
-        yield _start(stack)
-
-
-def _start(stack: ExitStack) -> str:
-    """Start a container that *stack* removes, and return its URL once HBase answers."""
     if reason := _no_engine():
         raise NoHBase(f"no HBase: set WEBTABLE_HBASE_URL or {reason}")
     import docker.errors
     from testcontainers.core.container import DockerContainer
 
-    try:
-        wanted = DockerContainer(_image()).with_exposed_ports(THRIFT1, THRIFT2, ZOOKEEPER, MASTER, REGION_SERVER)
-        for name in SETTINGS & os.environ.keys():
-            wanted = wanted.with_env(name, os.environ[name])
-        container = stack.enter_context(wanted)
-    except docker.errors.DockerException as exc:
-        raise NoHBase(f"no HBase: set WEBTABLE_HBASE_URL or see why Docker has no such image ({exc})") from exc
-    _wait_until_ready(container)
-    # Docker may publish another random port for IPv6, and `localhost` may mean that.
-    host = container.get_container_host_ip().replace("localhost", "127.0.0.1")
-    return f"hbase://{host}:{container.get_exposed_port(THRIFT1)}?thrift2={container.get_exposed_port(THRIFT2)}"
+    with ExitStack() as stack:
+        try:
+            wanted = DockerContainer(_image()).with_exposed_ports(THRIFT1, THRIFT2, ZOOKEEPER, MASTER, REGION_SERVER)
+            for name in SETTINGS & os.environ.keys():
+                wanted = wanted.with_env(name, os.environ[name])
+            container = stack.enter_context(wanted)
+        except docker.errors.DockerException as exc:
+            raise NoHBase(f"no HBase: set WEBTABLE_HBASE_URL or see why Docker has no such image ({exc})") from exc
+        _wait_until_ready(container)
+        # Docker may publish another random port for IPv6, and `localhost` may mean that.
+        host = container.get_container_host_ip().replace("localhost", "127.0.0.1")
+        yield f"hbase://{host}:{container.get_exposed_port(THRIFT1)}?thrift2={container.get_exposed_port(THRIFT2)}"
 
 
 def hbase_native_url(url: str, *, by_zookeeper: bool = False) -> str:
-    """Return the URL by HBase's own protocol of the container whose gateways are at *url*, without a table.
+    """The URL by HBase's own protocol of the container whose gateways are at *url*, without a table.
 
     Region servers are found by the master, or *by_zookeeper*.
     Raises `NoHBase` if *url* is of no container here that publishes the ports of its servers.
@@ -104,7 +99,7 @@ def hbase_native_url(url: str, *, by_zookeeper: bool = False) -> str:
     engine = DockerClient().client
     try:
         for container in engine.containers.list():
-            ports = {inside: found[0]["HostPort"] for inside, found in container.ports.items() if found}
+            ports = {inside: published[0]["HostPort"] for inside, published in container.ports.items() if published}
             zookeeper, master, server = (ports.get(f"{port}/tcp") for port in (ZOOKEEPER, MASTER, REGION_SERVER))
             if ports.get(f"{THRIFT1}/tcp") == gateway and zookeeper and master and server:
                 # In the container both are registered as localhost, with the usual ports.
@@ -119,7 +114,7 @@ def hbase_native_url(url: str, *, by_zookeeper: bool = False) -> str:
 
 
 def _no_engine() -> str:
-    """Return what to do before Docker can be used here; empty if its engine answers."""
+    """What to do before Docker can be used here; empty if its engine answers."""
     try:
         import docker
         import testcontainers.core.container  # noqa: F401 - _start needs it
@@ -139,7 +134,7 @@ def _no_engine() -> str:
 
 
 def _image() -> str:
-    """Return the name of the local image of the files here, built if it is missing; never pulled from elsewhere."""
+    """The name of the local image of the files here, built if it is missing; never pulled from elsewhere."""
     import docker.errors
     from testcontainers.core.docker_client import DockerClient
 
@@ -158,14 +153,14 @@ def _image() -> str:
 
 
 def image_folder() -> Path | None:
-    """Return the folder with the image's Dockerfile: in the installed package, or in the source checkout."""
+    """The folder with the image's Dockerfile: in the installed package, or in the source checkout."""
     here = Path(__file__).resolve()
     candidates = (here.parents[1] / "_docker", here.parents[3] / "docker" / "hbase")
     return next((folder for folder in candidates if (folder / "Dockerfile").is_file()), None)
 
 
 def image_tag(folder: Path) -> str:
-    """Return the name of the image of *folder*, which changes with any file in it."""
+    """The name of the image of *folder*, which changes with any file in it."""
     digest = hashlib.sha256()
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         content = file.read_bytes()
@@ -202,20 +197,17 @@ def fresh_table(server: str) -> Iterator[WebTable]:
         try:
             yield table
         finally:
-            _drop(table, name)
+            # The names of its companion tables begin with its own; to disable and drop one takes HBase a second.
+            tables = [made for made in table.store.tables() if made.startswith(name)]
+            with ThreadPoolExecutor(4) as executor:
+                list(executor.map(table.store.drop_table, tables))
 
 
-def _drop(table: WebTable, name: str) -> None:
-    """Drop the table *name* and its companion tables, whose names begin with it."""
-    with ThreadPoolExecutor(4) as executor:
-        list(executor.map(table.store.drop_table, [one for one in table.store.tables() if one.startswith(name)]))
-
-
-# --- One HBase for all processes of a test session, such as the workers of pytest-xdist -------------------------------
+# --- One HBase for all processes of a test session --------------------------------------------------------------------
 #
-# A separate process, the keeper, starts it, and removes it when it is no longer used. Each user holds a shared lock
-# on a file, and the keeper waits for an exclusive one. The kernel releases the lock of a process however that ends,
-# so neither Ctrl-C nor a kill leaves a container behind.
+# They may be workers of pytest-xdist. A separate process, the keeper, starts it, and removes it when it is no longer
+# used. Each user holds a shared lock on a file, and the keeper waits for an exclusive one. The kernel releases the lock
+# of a process however that ends, so neither Ctrl-C nor a kill leaves a container behind.
 
 
 _USERS = "hbase-users.lock"
@@ -246,7 +238,7 @@ def shared_hbase(folder: Path) -> Iterator[str]:
 
 
 def _url(folder: Path) -> str:
-    """Return the URL from the keeper; start the keeper if there is none."""
+    """The URL from the keeper, which is started if there is none."""
     answer = folder / _ANSWER
     with (folder / _STARTING).open("a") as starting:
         fcntl.flock(starting, fcntl.LOCK_EX)
@@ -257,10 +249,10 @@ def _url(folder: Path) -> str:
         if not answer.exists():
             log = (folder / _LOG).read_text(errors="replace")[-2_000:]
             raise StoreUnavailable(f"HBase was not started:\n{log}")
-        said = json.loads(answer.read_text())
-    if "url" in said:
-        return str(said["url"])
-    raise NoHBase(said["missing"]) if "missing" in said else StoreUnavailable(said["failed"])
+        outcome = json.loads(answer.read_text())
+    if "url" in outcome:
+        return str(outcome["url"])
+    raise NoHBase(outcome["missing"]) if "missing" in outcome else StoreUnavailable(outcome["failed"])
 
 
 def _start_keeper(folder: Path, starting: int) -> None:
@@ -285,15 +277,13 @@ def _keep(folder: Path, starting: int) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     with (folder / _USERS).open("a") as users, ExitStack() as stack:
         try:
-            said = {"url": stack.enter_context(hbase_server())}
-        except NoHBase as exc:
-            said = {"missing": str(exc)}
+            outcome = {"url": stack.enter_context(hbase_server())}
         except WebTableError as exc:
-            said = {"failed": str(exc)}
+            outcome = {"missing" if isinstance(exc, NoHBase) else "failed": str(exc)}
         with atomic_file(folder / _ANSWER) as answer:
-            answer.write_text(json.dumps(said))
+            answer.write_text(json.dumps(outcome))
         os.close(starting)
-        if "url" in said:
+        if "url" in outcome:
             fcntl.flock(users, fcntl.LOCK_EX)
             (folder / _ANSWER).unlink(missing_ok=True)
 

@@ -45,7 +45,7 @@ _VERSION = {"ETag": '"1"', "Last-Modified": "Sun, 01 Mar 2026 12:00:00 GMT"}
 
 
 def sample_pages(until: datetime | None = None) -> list[Page]:
-    """Return a few pages of example.com in the order of their dates, a second apart, the last at *until*.
+    """A few pages of example.com in the order of their dates, a second apart, the last at *until*.
 
     These are HTML with links, within the site and out of it; a redirect and its target; a 404; a PDF; a page in
     windows-1251; one that was truncated; and last a 304, which repeats the first. *until* is now by default.
@@ -113,7 +113,7 @@ def _record(page: Page | RawResponse) -> bytes:
 
 
 def _fields(page: Page) -> dict[str, str]:
-    """Return the fields of the record of *page* besides its response (sections 5.13 and 6.7 of WARC 1.1)."""
+    """The fields of the record of *page* besides its response (sections 5.13 and 6.7 of WARC 1.1)."""
     fields = {"WARC-Truncated": "length"} if page.truncated else {}
     if page.same_as is not None:
         profile = "server-not-modified" if page.status == 304 else "identical-payload-digest"
@@ -122,7 +122,7 @@ def _fields(page: Page) -> dict[str, str]:
 
 
 def _headers(page: Page) -> list[tuple[str, str]]:
-    """Return the headers of *page*, and those that follow from its fields if it has none of that name."""
+    """The headers of *page*, and those that follow from its fields if it has none of that name."""
     dated = page.last_modified
     modified = None if dated is None else format_datetime(dated.astimezone(UTC), usegmt=True)
     media = page.content_type and (

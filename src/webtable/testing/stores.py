@@ -1,4 +1,4 @@
-"""Wrappers of a store that count calls, report them or fail, for tests of programs that use a store."""
+"""Wrappers of a store that count calls, report them or fail, and counting of what HBase is called for."""
 
 from __future__ import annotations
 
@@ -88,9 +88,9 @@ class FailingStore(WrappedStore):
         if not self._at(call):
             return do()
         if self._after:
-            found = do()
-            if isinstance(found, Iterator):
-                return cast("T", self._broken_off(found))
+            answer = do()
+            if isinstance(answer, Iterator):  # a scan, of which the rows come
+                return cast("T", self._broken_off(answer))
         raise self._error
 
     def _broken_off(self, rows: Iterator[object]) -> Iterator[object]:
@@ -98,22 +98,24 @@ class FailingStore(WrappedStore):
         raise self._error
 
 
-# --- Counting of calls: those of the gateways on HBase, those of the port on other stores -----------------------------
+# --- Counting ---------------------------------------------------------------------------------------------------------
+#
+# Of HBase the calls of the gateways are counted, as one of the port may be many; of other stores those of the port.
 
 
 def counted_store(store: Store) -> tuple[Store, Counter[str]]:
-    """Return a wrapper of *store*, and a counter of its calls by name, which is kept up to date."""
+    """A wrapper of *store*, and a counter of its calls by name, which is kept up to date."""
     from webtable.store.hbase import HBaseStore
 
-    asked = store.wrapped if isinstance(store, ObservedStore) else store
-    if isinstance(asked, HBaseStore):
-        asked.on_call = counter = Counts()
+    adapter = store.wrapped if isinstance(store, ObservedStore) else store
+    if isinstance(adapter, HBaseStore):
+        adapter.on_call = counter = Counts()
         return store, counter.counts
     counting = CountingStore(store)
     return counting, counting.calls
 
 
 def counted_table(table: WebTable) -> tuple[WebTable, Counter[str]]:
-    """Return a copy of *table*, and a counter of the calls of its store."""
+    """A copy of *table*, and a counter of the calls of its store."""
     store, calls = counted_store(table.store)
     return WebTable(store, table.table, table.layout), calls

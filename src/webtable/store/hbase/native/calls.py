@@ -6,7 +6,7 @@ scanner that is opened again wherever it is lost.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from webtable.errors import StoreError, StoreRefused
 from webtable.rowkey import KeyRange
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from webtable.store.deadline import Deadline
     from webtable.store.hbase.native.cluster import Cluster, LocatedRegion, TableRegions
-    from webtable.store.hbase.native.connection import RpcCall
+    from webtable.store.hbase.native.connection import RpcAnswer, RpcCall
     from webtable.store.hbase.shared.filters import ColumnPiece, Selection
     from webtable.store.rows import Cell, Mutation
     from webtable.store.url import HostPort
@@ -40,6 +40,8 @@ _PUT, _DELETE = 2, 3  # of MutationProto
 
 Places = list[int]
 """Places in the sequence of rows or mutations of a call."""
+Parts: TypeAlias = "list[tuple[LocatedRegion, Places]]"
+"""The part of a call that goes to a server, by region."""
 
 
 class NativeClient:
@@ -62,7 +64,8 @@ class NativeClient:
 
         def attempt(soon: Deadline) -> None:
             nonlocal remaining
-            failures = self._multi(table, rows, remaining, fill, soon, lambda *_: None, True)
+            results = self._multi(table, rows, remaining, fill, soon)
+            failures = {place: exc for place, exc in results.items() if isinstance(exc, Exception)}
             remaining = [place for place, exc in failures.items() if _passes(exc)]
             for place, exc in failures.items():
                 if not _passes(exc):
@@ -128,16 +131,18 @@ class NativeClient:
             action.get.CopyFrom(get)
             action.get.row = rows[place]
 
-        def keep(place: int, row: Row) -> None:
-            if row.cells and row.key != rows[place]:
-                raise WrongReply(f"the row {row.key[:100]!r} came instead of {rows[place][:100]!r}")
-            results[place] = row
-
         def attempt(soon: Deadline) -> None:
             remaining = [place for place, row in enumerate(results) if row is None]
-            failures = self._multi(table, rows, remaining, fill, soon, keep, one_version)
+            failures: list[Exception] = []
+            for place, outcome in self._multi(table, rows, remaining, fill, soon, one_version).items():
+                if isinstance(outcome, Exception):
+                    failures.append(outcome)
+                elif outcome.cells and outcome.key != rows[place]:
+                    raise WrongReply(f"the row {outcome.key[:100]!r} came instead of {rows[place][:100]!r}")
+                else:
+                    results[place] = outcome
             if failures:
-                raise next((exc for exc in failures.values() if not _passes(exc)), next(iter(failures.values())))
+                raise next((exc for exc in failures if not _passes(exc)), failures[0])
 
         self._cluster.retried(attempt, table, "Multi", deadline)
         return [row for row in results if row is not None]
@@ -149,17 +154,16 @@ class NativeClient:
         places: Places,
         fill: Callable[[pb.Action, int, list[bytes]], None],
         deadline: Deadline,
-        keep: Callable[[int, Row], None],
-        one_version: bool,
-    ) -> dict[int, Exception]:
-        """Make a call for each server that holds some of the rows at *places*, all at once, and return what failed.
+        one_version: bool = True,
+    ) -> dict[int, Row | Exception]:
+        """Make a call for each server that holds some of the rows at *places*, all at once; what came for each place.
 
-        *fill* makes the action of a place, *keep* takes the cells that it found.
+        *fill* makes the action of a place.
         """
-        failures: dict[int, Exception] = {}
+        outcomes: dict[int, Row | Exception] = {}
         regions = self._cluster.regions(table, deadline)
-        sent: list[tuple[RpcCall, list[tuple[LocatedRegion, Places]]]] = []
-        for server, parts in _by_server(regions, rows, places, failures).items():
+        sent: list[tuple[RpcCall, Parts]] = []
+        for server, parts in _by_server(regions, rows, places, outcomes).items():
             request, block = pb.MultiRequest(), list[bytes]()
             for region, mine in parts:
                 part = request.regionAction.add(region=region.specifier())
@@ -170,49 +174,41 @@ class NativeClient:
                     server, CLIENT, "Multi", request, pb.MultiResponse, deadline, b"".join(block)
                 )
             except CALL_ERRORS as exc:
-                failures.update((place, exc) for _, mine in parts for place in mine)
+                outcomes.update((place, exc) for _, mine in parts for place in mine)
             else:
                 sent.append((call, parts))
         for call, parts in sent:
             try:
-                self._answered(call, parts, failures, deadline, keep, one_version)
+                outcomes.update(_outcomes(call.wait(deadline), parts, one_version))
             except CALL_ERRORS as exc:
-                failures.update((place, exc) for _, mine in parts for place in mine)
-        return failures
+                outcomes.update((place, exc) for _, mine in parts for place in mine)
+        return outcomes
 
-    def _answered(
-        self,
-        call: RpcCall,
-        parts: list[tuple[LocatedRegion, Places]],
-        failures: dict[int, Exception],
-        deadline: Deadline,
-        keep: Callable[[int, Row], None],
-        one_version: bool,
-    ) -> None:
-        message, data, start, end = call.wait(deadline)
-        results = message.regionActionResult
-        if len(results) != len(parts):
-            raise WrongReply(f"{len(results)} regions answered instead of {len(parts)}")
-        counts: list[int] = []
-        owners: Places = []
-        for (_, places), of_region in zip(parts, results, strict=True):
-            if of_region.HasField("exception"):
-                exc = _server_error(of_region.exception)
-                failures.update((place, exc) for place in places)
-                continue
-            answered = of_region.resultOrException
-            if sorted(result.index for result in answered) != list(range(len(places))):
-                raise WrongReply(f"{len(answered)} results came that are not those of the {len(places)} rows")
-            for result in answered:
-                place = places[result.index]
-                if result.HasField("exception"):
-                    failures[place] = _server_error(result.exception)
-                else:
-                    owners.append(place)
-                    counts.append(result.result.associated_cell_count)
-        rows = decoded_rows(data, start, end, counts, one_version=one_version)
-        for place, row in zip(owners, rows, strict=True):
-            keep(place, row)
+
+def _outcomes(answer: RpcAnswer, parts: Parts, one_version: bool) -> dict[int, Row | Exception]:
+    """What *answer* has for each place of *parts*."""
+    results = answer.message.regionActionResult
+    if len(results) != len(parts):
+        raise WrongReply(f"{len(results)} regions answered instead of {len(parts)}")
+    outcomes: dict[int, Row | Exception] = {}
+    counts: list[int] = []
+    owners: Places = []
+    for (_, places), of_region in zip(parts, results, strict=True):
+        if of_region.HasField("exception"):
+            outcomes.update(dict.fromkeys(places, _server_error(of_region.exception)))
+            continue
+        answered = of_region.resultOrException
+        if sorted(result.index for result in answered) != list(range(len(places))):
+            raise WrongReply(f"{len(answered)} results came that are not those of the {len(places)} rows")
+        for result in answered:
+            if result.HasField("exception"):
+                outcomes[places[result.index]] = _server_error(result.exception)
+            else:
+                owners.append(places[result.index])
+                counts.append(result.result.associated_cell_count)
+    rows = decoded_rows(answer.data, answer.start, answer.end, counts, one_version=one_version)
+    outcomes.update(zip(owners, rows, strict=True))
+    return outcomes
 
 
 def _encode(mutation: Mutation, proto: pb.MutationProto, block: list[bytes], names: dict[bytes, bytes]) -> None:
@@ -229,19 +225,19 @@ def _encode(mutation: Mutation, proto: pb.MutationProto, block: list[bytes], nam
 
 
 def _by_server(
-    regions: TableRegions, rows: Sequence[bytes], places: Places, failures: dict[int, Exception]
-) -> dict[HostPort, list[tuple[LocatedRegion, Places]]]:
-    """The places by server and region; those on no server at the moment become *failures*."""
+    regions: TableRegions, rows: Sequence[bytes], places: Places, outcomes: dict[int, Row | Exception]
+) -> dict[HostPort, Parts]:
+    """The places by server and region; those on no server at the moment have an error in *outcomes*."""
     by_region: dict[bytes, tuple[LocatedRegion, Places]] = {}
     for place in places:
         try:
             region = regions.of(rows[place])
             region.on_server()
         except ServerError as exc:
-            failures[place] = exc
+            outcomes[place] = exc
             continue
         by_region.setdefault(region.name, (region, []))[1].append(place)
-    by_server: dict[HostPort, list[tuple[LocatedRegion, Places]]] = {}
+    by_server: dict[HostPort, Parts] = {}
     for region, mine in by_region.values():
         by_server.setdefault(region.on_server(), []).append((region, mine))
     return by_server

@@ -396,11 +396,6 @@ class Cluster:
         master = self._master = self._master or self._registry.master(deadline)  # which others may forget meanwhile
         return self.servers.ask(master, MASTER, method, request, response, deadline)
 
-    def touch(self, server: str, deadline: Deadline) -> None:
-        """Connect to the region *server* (`host:port`), unless there is a connection; raises the errors of calls."""
-        host, _, port = server.rpartition(":")
-        self.servers.touch(HostPort(host, int(port)), CLIENT, deadline)
-
     def regions(self, table: str, deadline: Deadline, *, fresh: bool = False) -> TableRegions:
         """The regions of *table*; raises `TableNotFound`, and the errors of calls."""
         name = plain_name(table)

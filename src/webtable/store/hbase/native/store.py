@@ -21,7 +21,7 @@ from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.calls import NativeClient, NativePieces
 from webtable.store.hbase.native.cluster import Cluster, MasterRegistry, ZooKeeperRegistry
 from webtable.store.hbase.native.connection import CALL_ERRORS, PRINCIPAL, Kerberos, ServerError, translated
-from webtable.store.hbase.native.servers import Servers
+from webtable.store.hbase.native.servers import CLIENT, Servers
 from webtable.store.hbase.shared import base
 from webtable.store.hbase.shared.failures import WrongReply, missing
 from webtable.store.hbase.shared.sockets import client_context
@@ -351,7 +351,8 @@ class NativeStore(base.HBaseBase):
                 continue
             began = clock.monotonic()
             try:
-                self._cluster.touch(server, self._deadline())
+                host, _, port = server.rpartition(":")
+                self._servers.touch(HostPort(host, int(port)), CLIENT, self._deadline())
             except CALL_ERRORS as exc:
                 yield failed(name, f"{plural(regions, 'region')}; {exc}", _REACH)
             else:
@@ -469,20 +470,20 @@ class NativeAddress(NamedTuple):
 
 def address_of(url: StoreURL) -> NativeAddress:
     """The address in *url*; raises `InvalidArgument` that says what is wrong with it."""
-    parts = parts_of(url)
-    if "@" in parts.authority:
+    authority, path, query = parts_of(url)
+    if "@" in authority:
         raise InvalidArgument(f"store={url.text!r}: there is no logging in by {url.scheme}://")
-    options = url.options(parts.query, OPTIONS[url.scheme])
+    options = url.options(query, OPTIONS[url.scheme])
     registry = options.get("registry")
     if registry not in (None, "zookeeper", "master"):
         raise InvalidArgument(f"store: registry={registry!r} must be 'zookeeper' or 'master'")
-    named = hosts_of(url, parts.authority, "zk1:2181")
+    named = hosts_of(url, authority, "zk1:2181")
     ports = [port for _, port in named if port]
     by_masters = registry == "master" or (registry is None and _MASTER_PORT in ports)
     # As HBase writes it, a port after the last host is that of all of them.
     usual = ports[-1] if ports else _MASTER_PORT if by_masters else _ZOOKEEPER_PORT
     hosts = tuple(dict.fromkeys(HostPort(host, port or usual) for host, port in named))
-    return NativeAddress(hosts, by_masters, url.table(parts.path), options, url.scheme)
+    return NativeAddress(hosts, by_masters, url.table(path), options, url.scheme)
 
 
 def _renamed(text: str) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from webtable.errors import InvalidArgument
@@ -14,24 +14,15 @@ if TYPE_CHECKING:
 _AUTHORITY: Final = re.compile("//([^/?#]*)")
 
 
-class URLParts(NamedTuple):
-    """The parts of a URL after its scheme; `rest` is what follows the authority."""
-
-    authority: str
-    rest: str
-    path: str
-    query: str
-
-
-def parts_of(url: StoreURL) -> URLParts:
-    """The parts of *url*; raises `InvalidArgument` if it cannot be read."""
+def parts_of(url: StoreURL) -> tuple[str, str, str]:
+    """The authority, the path and the query of *url*; raises `InvalidArgument` if it cannot be read."""
     match = _AUTHORITY.match(url.rest)
     authority, rest = ("", url.rest) if match is None else (match[1], url.rest[match.end() :])
     try:
         parts = urlsplit(rest)
     except ValueError as exc:
         raise InvalidArgument(f"store={url.text!r}: {exc}") from None
-    return URLParts(authority, rest, parts.path, parts.query)
+    return authority, parts.path, parts.query
 
 
 def hosts_of(url: StoreURL, authority: str, example: str) -> list[tuple[str, int | None]]:

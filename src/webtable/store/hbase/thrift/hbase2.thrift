@@ -19,19 +19,6 @@ struct TGet {
 
 struct TPut { 1: binary row, 2: list<TColumnValue> columnValues }
 
-enum TDeleteType { DELETE_COLUMN = 0, DELETE_COLUMNS = 1, DELETE_FAMILY = 2, DELETE_FAMILY_VERSION = 3 }
-
-struct TDelete {
-  1: binary row,
-  2: optional list<TColumn> columns,
-  3: optional i64 timestamp,
-  4: optional TDeleteType deleteType,
-}
-
-struct TMutation { 1: optional TPut put, 2: optional TDelete deleteSingle }
-
-struct TRowMutations { 1: binary row, 2: list<TMutation> mutations }
-
 struct TScan {
   1: optional binary startRow,
   2: optional binary stopRow,
@@ -43,12 +30,6 @@ struct TScan {
   15: optional i32 limit,
   18: optional binary filterBytes,
 }
-
-struct TServerName { 1: string hostName, 2: optional i32 port, 3: optional i64 startCode }
-
-struct THRegionInfo { 3: optional binary startKey, 4: optional binary endKey, 7: optional i32 replicaId }
-
-struct THRegionLocation { 1: TServerName serverName, 2: THRegionInfo regionInfo }
 
 enum TBloomFilterType { NONE = 0, ROW = 1, ROWCOL = 2, ROWPREFIX_FIXED_LENGTH = 3 }
 
@@ -84,8 +65,6 @@ struct TColumnFamilyDescriptor {
 
 struct TTableDescriptor { 1: TTableName tableName, 2: optional list<TColumnFamilyDescriptor> columns }
 
-struct TNamespaceDescriptor { 1: string name }
-
 exception TIOError { 1: optional string message, 2: optional bool canRetry }
 
 exception TIllegalArgument { 1: optional string message }
@@ -93,21 +72,11 @@ exception TIllegalArgument { 1: optional string message }
 service THBaseService {
   list<TResult> getMultiple(1: binary table, 2: list<TGet> tgets) throws (1: TIOError io)
   void putMultiple(1: binary table, 2: list<TPut> tputs) throws (1: TIOError io)
-  list<TDelete> deleteMultiple(1: binary table, 2: list<TDelete> tdeletes) throws (1: TIOError io)
-  void mutateRow(1: binary table, 2: TRowMutations trowMutations) throws (1: TIOError io)
   list<TResult> getScannerResults(1: binary table, 2: TScan tscan, 3: i32 numRows) throws (1: TIOError io)
-  list<THRegionLocation> getAllRegionLocations(1: binary table) throws (1: TIOError io)
   TTableDescriptor getTableDescriptor(1: TTableName table) throws (1: TIOError io)
-  list<TTableName> getTableNamesByPattern(1: optional string regex, 2: bool includeSysTables) throws (1: TIOError io)
-  bool tableExists(1: TTableName tableName) throws (1: TIOError io)
   void createTable(1: TTableDescriptor desc, 2: optional list<binary> splitKeys) throws (1: TIOError io)
-  void deleteTable(1: TTableName tableName) throws (1: TIOError io)
-  void disableTable(1: TTableName tableName) throws (1: TIOError io)
   bool isTableEnabled(1: TTableName tableName) throws (1: TIOError io)
-  void addColumnFamily(1: TTableName tableName, 2: TColumnFamilyDescriptor column) throws (1: TIOError io)
   void modifyColumnFamily(1: TTableName tableName, 2: TColumnFamilyDescriptor column) throws (1: TIOError io)
-  void createNamespace(1: TNamespaceDescriptor namespaceDesc) throws (1: TIOError io)
-  list<string> listNamespaces() throws (1: TIOError io)
   i32 getThriftServerType()
   list<binary> getTableNames() throws (1: TIOError io)
 }

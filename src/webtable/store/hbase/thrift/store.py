@@ -514,9 +514,9 @@ class GatewayAddress(NamedTuple):
 
 def address_of(url: StoreURL) -> GatewayAddress:
     """The address in *url*; raises `InvalidArgument` that says what is wrong with it."""
-    parts = parts_of(url)
-    login, hosts = _login(url, parts.authority)
-    if "@" in url.place.removeprefix(f"//{parts.authority}"):
+    authority, path, query = parts_of(url)
+    login, hosts = _login(url, authority)
+    if "@" in url.place.removeprefix(f"//{authority}"):
         raise InvalidArgument(
             f"store={url.text!r}: it cannot be read; a password in it must be quoted by %2F and so on"
         )
@@ -524,13 +524,13 @@ def address_of(url: StoreURL) -> GatewayAddress:
     for place, gateway in enumerate(gateways):
         if gateway in gateways[:place]:
             raise InvalidArgument(f"store={url.text!r} names the gateway {gateway} twice")
-    if re.search("(^|&)(transport|protocol)=", parts.query):
+    if re.search("(^|&)(transport|protocol)=", query):
         raise InvalidArgument(
             f"store={url.text!r}: there is no transport= or protocol=: start the gateway without -f, -c, -nonblocking, "
             "-hsha and -threadedselector, or use its HTTP mode (hbase+http://) or HBase's own protocol (hbase+native://)"
         )
-    options = url.options(parts.query, OPTIONS[url.scheme])
-    return GatewayAddress(gateways, url.table(parts.path), options, url.scheme, login)
+    options = url.options(query, OPTIONS[url.scheme])
+    return GatewayAddress(gateways, url.table(path), options, url.scheme, login)
 
 
 def _login(url: StoreURL, authority: str) -> tuple[Login | None, str]:

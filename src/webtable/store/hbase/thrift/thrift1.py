@@ -135,39 +135,14 @@ class Thrift1:
         by_key = {row.key: row for row in self.translated(table, results, wanted, deadline)}
         return [by_key.get(row) for row in rows]
 
-    def scanned(
-        self,
-        table: str,
-        keys: KeyRange,
-        wanted: Selection,
-        count: int,
-        caching: int | None,
-        scanner: Scanner | None,
-        deadline: Deadline,
-    ) -> tuple[list[Any], Scanner]:
-        """The next rows of *scanner*, in which fewer than *count* are the last, and the scanner.
-
-        A new scanner over *keys* is opened if there is none, or if its connection is in use or gone. Never repeated,
-        because the scanner has moved on.
-        """
-
-        def read(results: list[Any]) -> list[Any]:
-            filters.check_scanned([result.row for result in results], keys, count, reverse=wanted.reverse)
-            return _with_cells(results)
-
-        preferred = None if scanner is None else scanner.connection
-        with self.gateway.session(deadline, table, preferred=preferred) as session:
-            if scanner is None or scanner.connection is not session.connection:
-                scanner = self._open(session, table, _scan(keys, wanted, caching))
-            return session.call("scannerGetList", scanner.number, count, read=read), scanner
-
     def close(self, table: str, scanner: Scanner, deadline: Deadline) -> None:
         """Close the scanner if its connection is free; otherwise it expires after about a minute."""
         with self.gateway.session(deadline, table, preferred=scanner.connection, only=True) as session:
             scanner.connection.scanners.discard(scanner)
             session.call("scannerClose", scanner.number)
 
-    def _open(self, session: Session, table: str, scan: Any) -> Scanner:
+    def opened(self, session: Session, table: str, scan: Any) -> Scanner:
+        """A new scanner of *scan*."""
         number: int = session.call("scannerOpenWithScan", table.encode(), scan, {})
         return Scanner(number, session.connection)
 
@@ -216,7 +191,7 @@ class Thrift1:
 
         def attempt() -> list[Any]:
             with self.gateway.session(deadline, table) as session:
-                scanner = self._open(session, table, scan)
+                scanner = self.opened(session, table, scan)
                 results = session.call("scannerGetList", scanner.number, count, read=read)
                 session.call("scannerClose", scanner.number)
             return results
@@ -297,22 +272,35 @@ class ScannerPieces(Pieces):
         return [row for row in rows if row.key in keys] if self._wanted.reverse else rows
 
     def _attempt(self, keys: KeyRange, count: int, deadline: Deadline) -> list[Any]:
+        """The next results of the scanner, in which fewer than *count* are the last.
+
+        A new one over *keys* is opened if there is none, or if its connection is in use or gone. No call is repeated,
+        because the scanner has moved on.
+        """
         scanner, self._scanner = self._scanner, None
-        caching = None if self._pieces else count
+        before, wanted = scanner, self._wanted
+
+        def read(results: list[Any]) -> list[Any]:
+            filters.check_scanned([result.row for result in results], keys, count, reverse=wanted.reverse)
+            return _with_cells(results)
+
         try:
-            results, self._scanner = self._client.scanned(
-                self._table, keys, self._wanted, count, caching, scanner, deadline
-            )
+            connection = None if scanner is None else scanner.connection
+            with self._client.gateway.session(deadline, self._table, preferred=connection) as session:
+                if scanner is None or scanner.connection is not session.connection:
+                    caching = None if self._pieces else count
+                    scanner = self._client.opened(session, self._table, _scan(keys, wanted, caching))
+                results = session.call("scannerGetList", scanner.number, count, read=read)
         except StoreUnavailable:
             self._is_lost = True
             raise
         except StoreRefused as error:
-            if scanner is None:
+            if before is None:
                 raise
             self._is_lost = True
             raise StoreUnavailable(str(error)) from error  # an expired scanner: a new one may work
-        if scanner is not None and scanner is not self._scanner:
-            self._is_lost = True
+        self._is_lost = self._is_lost or before not in (None, scanner)
+        self._scanner = scanner
         return results
 
     def _report_reopened(self, keys: KeyRange, seconds: float) -> None:
