@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import gzip
 import os
@@ -207,8 +208,13 @@ def new_table(store: Store) -> Iterator[Callable[..., str]]:
 
 @pytest.fixture(scope="session")
 def sample_web(tmp_path_factory: pytest.TempPathFactory) -> Sample:
-    """The sample web, to be read alone: making it takes seconds."""
-    return make_sample(tmp_path_factory.mktemp("sample"))
+    """The sample web, to be read alone: making it takes seconds, so that all processes of a run have the same."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    with (folder / "sample.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return make_sample(folder / "sample")
 
 
 @pytest.fixture(scope="session")

@@ -13,14 +13,13 @@ from exploring import begins, explored
 
 import webtable
 from webtable import WebTable
-from webtable.demo import sample_table
+from webtable.demo import Sample
 
 
 @pytest.fixture(scope="session")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebTable]:
+def sample(sample_web: Sample) -> Iterator[WebTable]:
     """The sample web: three crawls of several hosts. It is only read."""
-    path = tmp_path_factory.mktemp("explorer") / "sample.db"
-    with sample_table(path) as table:
+    with webtable.open(sample_web.store) as table:
         yield table
 
 

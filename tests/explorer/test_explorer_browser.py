@@ -117,9 +117,10 @@ OF_LOOKS = ["color-contrast", "scrollable-region-focusable"]
 
 def findings(tab: Tab, **options: Any) -> list[str]:
     """Return what axe-core finds serious in the page of *tab*."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    if not tab.evaluate("'axe' in window"):
+        tab.evaluate(pytest.importorskip("axe_playwright_python.sync_playwright").Axe().axe_script)
     options = {"iframes": False, "resultTypes": ["violations"], **options}
-    found = axe.run(tab, options=options).response["violations"]
+    found = tab.evaluate("async options => (await axe.run(options)).violations", options)
     return [
         f"{one['id']}: {node['html'][:200]} {node['failureSummary']}"
         for one in found
