@@ -39,7 +39,7 @@ PAGE_COLUMNS = tuple(name for name in ATTRIBUTES if name != "same_as")
 """All fields of a page."""
 _OF_COUNTS = ("inlinks", "internal", "external", "self_links", "counted_at")
 _OF_URL = ("host", "host_reversed", "registered_domain", "scheme", "path", "query")
-_INTERNAL = ("links_digest", "inlinks_at", "hints_at", "likeness", "html_facts", "payload_digest", "repeats_at")
+_INTERNAL = ("links_digest", "inlinks_at", "hints_at", "similarity", "html_facts", "payload_digest", "repeats_at")
 COMPUTED: Final = {
     "text": "body",
     **dict.fromkeys(_OF_COUNTS, "link_counts"),
