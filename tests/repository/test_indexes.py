@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -510,3 +511,22 @@ def test_an_index_is_asked_by_its_name(own):
     assert urls(own.table.indexed("size", order="reverse")) == urls(own.table.largest(order="smallest"))
     with pytest.raises(InvalidArgument, match="2 texts"):
         own.table.indexed("time", term="fetched")
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        (lambda table: table.modified("7d"), "site='7d' is a time: name it, as in since='7d'"),
+        (lambda table: table.fetched("today"), "site='today' is a time: name it, as in since='today'"),
+        (lambda table: table.outdated("30d"), "site='30d' is a time: name it, as in since='30d'"),
+        (lambda table: table.largest("huge"), "site='huge' is a class of sizes: name it, as in size_class='huge'"),
+    ],
+)
+def test_what_another_argument_means_is_not_taken_for_a_site(own, question, message):
+    with pytest.raises(InvalidArgument, match=re.escape(message)):
+        question(own.table)
+
+
+def test_the_term_of_an_index_is_the_second_argument(own):
+    assert urls(own.table.indexed("status", "404")) == [own.url("/gone")]
+    assert urls(own.table.indexed("status", "404", site="elsewhere.example")) == []

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from damaging import Web
 
+import webtable
 from store_differences import on_every_store
 from webtable import Link, Page
 from webtable.errors import InvalidToken
@@ -89,3 +90,21 @@ def test_a_token_right_behind_a_page_does_not_give_it_again(site, behind):
         rest = list(site.table.largest(site.domain, order=order, after=first.next_token))
 
         assert [page.url for page in (*first, *rest)] == [site.url(path) for path in expected.split()]
+
+
+def test_links_to_one_target_come_once_each_by_tokens(tmp_path):
+    hosts = ("gone.example", "kept.example")
+    body = b"".join(b"<a href=https://%s/%d>x</a>" % (hosts[at % 2].encode(), at) for at in range(12))
+    with webtable.open(tmp_path / "crawl.db", create=True) as table:
+        table.put(Page(url="https://a.example/", body=body))
+        table.put(Page(url="https://gone.example/1", body=b"x"))
+        table.delete_pages("gone.example", and_links=True)  # leaves several links to about:blank
+        whole = list(table.links.of("https://a.example/"))
+
+        walked, token = [], None
+        while token is not None or not walked:
+            batch = table.links.of("https://a.example/", after=token).page(size=3)
+            walked, token = [*walked, *batch], batch.next_token
+
+    assert [link.url for link in whole].count("about:blank") > 1
+    assert walked == whole

@@ -224,6 +224,8 @@ def largest(
     options: SitePageOptions,
 ) -> Pages:
     """Return the pages of a class or between two sizes in bytes, the largest first; raises `InvalidArgument`."""
+    if (site := options.get("site")) in SIZE_CLASSES:
+        raise InvalidArgument(f"site={site!r} is a class of sizes: name it, as in ", Argument("size_class", repr(site)))
     if size_class is not None:
         if size_class not in SIZE_CLASSES or min_size is not None or max_size is not None:
             names = ", ".join(SIZE_CLASSES)

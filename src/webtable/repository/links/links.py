@@ -164,21 +164,28 @@ class LinksQuestion(TableQuestion[Link]):
         # The scope is for the suggestion of another host alone: one row is read.
         super().__init__(context, Scope(SiteParts(split_url(page).host, is_subtree=True)), window)
         self._row = context.key.encode(page)
+        self._last_read: Sequence[Link] = ()
         self.title: str = f"links of {page}"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Link]:
+        links = self._last_read = self._links()
         if after is None:
-            return iter(self._links())
-        # After the link, if it is still there; else after its former position.
+            return iter(links)
         position, _, url = after.partition(b" ")
         if not position.isdigit():
             raise invalid_token(self.window.after)
-        links = self._links()
-        at = next((at for at, link in enumerate(links) if link.url.encode() == url), int(position) - 1)
+        # After the link, if it is still there, else after its former position. A page may have several links to one
+        # target (`about:blank` after an erasure), so the position counts first.
+        at = int(position)
+        if at >= len(links) or links[at].url.encode() != url:
+            at = next((number for number, link in enumerate(links) if link.url.encode() == url), at - 1)
         return iter(links[at + 1 :])
 
     def place(self, result: Link) -> bytes:
-        at = next((at for at, link in enumerate(self._links()) if link.url == result.url), 0)
+        # By identity first: of several equal links each has a position of its own.
+        at = next((number for number, link in enumerate(self._last_read) if link is result), None)
+        if at is None:
+            at = next((number for number, link in enumerate(self._links()) if link.url == result.url), 0)
         return b"%d %s" % (at, result.url.encode())
 
     def explain(self) -> Explanation:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from webtable._messages import Argument, Words
 from webtable.display.text import size_text
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidURL
+from webtable.repository.arguments import is_ago
 from webtable.rowkey import KeyRange, Salt, WebKey, canonical_host
 from webtable.rowkey.ranges import clipped
 from webtable.rowkey.urls import is_ip_address, quoted, split_url
@@ -88,6 +89,8 @@ def parts_of_site(site: str | HostOnly) -> SiteParts:
         raise InvalidArgument(
             f"site={quoted(site)} has a *: a domain, as in 'example.com', has all hosts below it anyway"
         )
+    if is_ago(site):
+        raise InvalidArgument(f"site={quoted(site)} is a time: name it, as in ", Argument("since", repr(site)))
     has_scheme = "://" in site
     url = site if has_scheme else f"https://{site}"
     port = _port_of(site, url)

@@ -806,9 +806,9 @@ class WebTable(ShowsItself):
     def indexed(
         self,
         index: str,
-        site: Site | None = None,
-        *,
         term: str | tuple[str, ...] | None = None,
+        *,
+        site: Site | None = None,
         **options: Unpack[PageOptions],
     ) -> Pages:
         """Return the pages that the *index* of this name, also one of your own, has for *term*, or for all terms.
