@@ -518,7 +518,6 @@ def test_an_index_is_asked_by_its_name(own):
     [
         (lambda table: table.modified("7d"), "site='7d' is a time: name it, as in since='7d'"),
         (lambda table: table.fetched("today"), "site='today' is a time: name it, as in since='today'"),
-        (lambda table: table.outdated("30d"), "site='30d' is a time: name it, as in since='30d'"),
         (lambda table: table.largest("huge"), "site='huge' is a class of sizes: name it, as in size_class='huge'"),
     ],
 )
