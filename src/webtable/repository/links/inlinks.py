@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -16,7 +15,7 @@ from webtable.repository.answers.listing import SITE, URL, Listing, ListingOptio
 from webtable.repository.hosts.entries import host_meant
 from webtable.repository.indexes.index import LINK
 from webtable.repository.links.inlink_cells import CURRENT_SOURCES, PAST, PAST_SOURCES, Targets, link_of
-from webtable.repository.questions.pages import TableQuestion
+from webtable.repository.questions.pages import TableQuestion, pieces_of
 from webtable.rowkey import KeyRange, canonical_url
 from webtable.rowkey.ranges import ALL_KEYS
 from webtable.store import Cell
@@ -157,7 +156,7 @@ class InlinkReader:
         rest = rest if after is None else rest.after(prefix + after)
         size = min(expected or SOURCES_AT_ONCE, SOURCES_AT_ONCE)
         cells = self._cells(self._context.key.encode(target), rest, size)
-        for batch in _batches(cells, size):
+        for batch in pieces_of(cells, expected, SOURCES_AT_ONCE):
             inlinks = [_StoredInlink(target, name[len(prefix) :], cell) for name, cell in batch]
             for _, inlink in self._checked(inlinks, past=past, inside=inside):
                 yield inlink
@@ -174,8 +173,7 @@ class InlinkReader:
         Each target has the page after which its inlinks are wanted (None: all of them). The inlinks of several
         targets are read at once, and the pages that link to them are checked together.
         """
-        size = min(expected or SOURCES_AT_ONCE, SOURCES_AT_ONCE)
-        for batch in _batches(self._cells_of_each(iter(targets), expected), size):
+        for batch in pieces_of(self._cells_of_each(iter(targets), expected), expected, SOURCES_AT_ONCE):
             inlinks = [_StoredInlink(page.url, name, cell) for page, name, cell in batch]
             for place, inlink in self._checked(inlinks, past=False, inside=inside):
                 yield batch[place][0], inlink
@@ -209,7 +207,7 @@ class InlinkReader:
     ) -> Iterator[tuple[Page, bytes, Cell]]:
         context = self._context
         limit = min(expected or FIRST_INLINKS, FIRST_INLINKS)
-        for batch in _batches(targets, min(expected or PAGES_AT_ONCE, PAGES_AT_ONCE), PAGES_AT_ONCE):
+        for batch in pieces_of(targets, expected, PAGES_AT_ONCE):
             rows = [context.key.encode(page.url) for page, _ in batch]
             first = context.store.read_cells(context.table, rows, self._family, CURRENT_SOURCES, limit=limit)
             for (page, after), row, cells in zip(batch, rows, first, strict=True):
@@ -258,13 +256,6 @@ class InlinkReader:
             return _Source(place, *source, moment_of(inlink.cell.timestamp))
         except OverflowError as exc:
             return self._context.codec.damaged(target, self._family, exc)
-
-
-def _batches(items: Iterator[T], size: int, limit: int = SOURCES_AT_ONCE) -> Iterator[list[T]]:
-    """Yield *items* in lists: *size* in the first, *limit* in the others."""
-    while batch := list(islice(items, size)):
-        yield batch
-        size = limit
 
 
 class _StoredInlink(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -24,7 +23,7 @@ from webtable.repository.answers.listing import BY_URL, SITE, Listing, ListingOp
 from webtable.repository.indexes.index import LINK
 from webtable.repository.links.inlink_cells import CURRENT_SOURCES
 from webtable.repository.links.inlinks import InlinkReader
-from webtable.repository.questions.pages import PageRows, ScopeQuestion
+from webtable.repository.questions.pages import PageRows, ScopeQuestion, pieces_of
 from webtable.rowkey import KeyRange
 from webtable.rowkey.urls import canonical_or_none, without_port
 from webtable.store.rows import Wanted
@@ -204,31 +203,15 @@ class OrphansQuestion(ScopeQuestion[Page]):
         context.indexes.ready(LINK.name, self.title)
         pages = self.pages.pages(self.pages.spec(expected=expected), self.window.order, after, damage)
         confirmation = Confirmation(context, damage, Sources(others=True, host=self.within_host))
-        return _with_columns(context, _unlinked(context, pages, expected, confirmation), self.fields, damage)
-
-
-def _unlinked(
-    context: TableContext, pages: Iterator[Page], expected: int | None, confirmation: Confirmation
-) -> Iterator[list[tuple[bytes, Page]]]:
-    """Yield those of *pages* that nobody links to, with their rows, in batches."""
-    size = min(expected or URLS_AT_ONCE, URLS_AT_ONCE)
-    while batch := [(context.key.encode(page.url), page) for page in islice(pages, size)]:
-        linked = confirmation.linked({row: page.url for row, page in batch})
-        yield [(row, page) for row, page in batch if row not in linked]
-        size = URLS_AT_ONCE
-
-
-def _with_columns(
-    context: TableContext, batches: Iterator[list[tuple[bytes, Page]]], names: Sequence[str], damage: Damage
-) -> Iterator[Page]:
-    """Yield the pages of *batches* with their bodies, links and counts if *names* has them."""
-    is_bare = not set(names) & set(EXTRA_COLUMNS)
-    for batch in batches:
-        if is_bare:
-            yield from (page for _, page in batch)
-        elif batch:
-            whole = context.counted.read_each([row for row, _ in batch], names)
-            yield from (page for page in damage.sift(whole) if page is not None)
+        for batch in pieces_of(pages, expected, URLS_AT_ONCE):
+            by_row = {context.key.encode(page.url): page for page in batch}
+            linked = confirmation.linked({row: page.url for row, page in by_row.items()})
+            orphans = [row for row in by_row if row not in linked]
+            if not set(self.fields) & set(EXTRA_COLUMNS):
+                yield from (by_row[row] for row in orphans)
+            elif orphans:
+                whole = damage.sift(context.counted.read_each(orphans, self.fields))
+                yield from (page for page in whole if page is not None)
 
 
 URLS = declared(str, "URL", column("url", "url", str))
@@ -288,12 +271,10 @@ def _bare(context: TableContext, spec: ScanSpec, order: str, after: bytes | None
 def _linked(context: TableContext, rows: Iterator[bytes], expected: int | None, damage: Damage) -> Iterator[str]:
     """Yield the URLs of those of *rows*, which are not pages, that a page links to."""
     confirmation = Confirmation(context, damage)
-    size = min(expected or URLS_AT_ONCE, URLS_AT_ONCE)
-    while batch := list(islice(rows, size)):
+    for batch in pieces_of(rows, expected, URLS_AT_ONCE):
         bare = dict(damage.sift(_named(context, row) for row in batch))
         linked = confirmation.linked(bare) if bare else ()
         yield from (url for row, url in bare.items() if row in linked)
-        size = URLS_AT_ONCE
 
 
 def _named(context: TableContext, row: bytes) -> tuple[bytes, str] | DamagedRow:

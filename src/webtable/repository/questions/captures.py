@@ -262,25 +262,20 @@ def _captures_of(context: TableContext, pages: Sequence[Page], columns: Sequence
     versions = context.layouts.recent().versions
     wanted = Wanted([context.codec.columns.capture], versions=versions)
     captures = context.store.read(context.table, [context.key.encode(page.url) for page in pages], wanted)
-    weighed = [(page, row, _weight(context, row)) for page, row in zip(pages, captures, strict=True)]
+    weighed = [
+        (page, row, sum(version.capture.size or 0 for version in context.codec.versions(row)) if row else 0)
+        for page, row in zip(pages, captures, strict=True)
+    ]
     for piece in together((entry, entry[-1]) for entry in weighed):
         page, row, weight = piece[0]
         # `together` puts a page of more than BODY_BYTES into a piece of its own.
         if row is not None and weight > BODY_BYTES:
             yield from _with_newest(context, page, _one_by_one(context, row, columns), columns)
-        else:
-            wanted = Wanted(columns, versions=versions)
-            yield from _together(context, [page for page, _, _ in piece], wanted)
-
-
-def _weight(context: TableContext, row: Row | None) -> int:
-    return 0 if row is None else sum(version.capture.size or 0 for version in context.codec.versions(row))
-
-
-def _together(context: TableContext, pages: Sequence[Page], wanted: Wanted) -> Iterator[Page | DamagedRow]:
-    rows = context.store.read(context.table, [context.key.encode(page.url) for page in pages], wanted)
-    for page, row in zip(pages, rows, strict=True):
-        yield from _with_newest(context, page, () if row is None else _versions(context, row), wanted.columns or ())
+            continue
+        keys = [context.key.encode(page.url) for page, _, _ in piece]
+        rows = context.store.read(context.table, keys, Wanted(columns, versions=versions))
+        for (page, _, _), whole in zip(piece, rows, strict=True):
+            yield from _with_newest(context, page, () if whole is None else _versions(context, whole), columns)
 
 
 def _one_by_one(context: TableContext, row: Row, columns: Sequence[bytes]) -> Iterator[Page | DamagedRow]:

@@ -7,7 +7,6 @@ pages the list of versions is read, without bodies, many at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from webtable._clock import milliseconds
@@ -18,7 +17,7 @@ from webtable.repository.answers.listing import BY_URL, SITE, Listing, ListingOp
 from webtable.repository.arguments import TIME_FORMS, Moment, moments, said_time
 from webtable.repository.page_storage.state import brought
 from webtable.repository.questions.page import versions_in
-from webtable.repository.questions.pages import ScopeQuestion
+from webtable.repository.questions.pages import ScopeQuestion, pieces_of
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
@@ -147,8 +146,11 @@ class ChangesQuestion(ScopeQuestion[Change]):
     ) -> None:
         super().__init__(context, scope, window)
         self.kinds: tuple[ChangeKind, ...] = _kinds(kind)
-        period, times = period_of(since, until)
-        self.period: Period = period
+        first, last = moments(since=since, until=until).values()
+        if first is None:
+            raise InvalidArgument("since= must be given: the moment to compare with")
+        self.period: Period = Period(milliseconds(first), None if last is None else milliseconds(last))
+        times = f"since {said_time(first)}" if last is None else f"from {said_time(first)} to {said_time(last)}"
         self.title: str = f"{self.pages.label} that are {' or '.join(self.kinds)}, {times}"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Change]:
@@ -165,31 +167,17 @@ def _kinds(kind: ChangeKind | Collection[ChangeKind] | None) -> tuple[ChangeKind
     return tuple(name for name in CHANGE_KINDS if name in wanted)
 
 
-def period_of(since: Moment | None, until: Moment | None) -> tuple[Period, str]:
-    """Return the period, and the words for it in a question."""
-    first, last = moments(since=since, until=until).values()
-    if first is None:
-        raise InvalidArgument("since= must be given: the moment to compare with")
-    begin = milliseconds(first)
-    if last is None:
-        return Period(begin, None), f"since {said_time(first)}"
-    end = milliseconds(last)
-    return Period(begin, end), f"from {said_time(first)} to {said_time(last)}"
-
-
 def changes_of(
     context: TableContext, pages: Iterator[Page], period: Period, expected: int | None
 ) -> Iterator[Change | DamagedRow]:
     """Yield the change of each of *pages*, in their order; nothing for pages that were first stored later."""
-    size = min(expected or PAGES_AT_ONCE, PAGES_AT_ONCE)
-    while batch := list(islice(pages, size)):
+    for batch in pieces_of(pages, expected, PAGES_AT_ONCE):
         needed = [context.key.encode(page.url) for page in batch if _needs_versions(page, period)]
         versions = _versions(context, needed, period.since)
         for page in batch:
             change = _change(page, period, versions.get(page.url, ()))
             if change is not None:
                 yield change
-        size = PAGES_AT_ONCE
 
 
 def _versions(

@@ -104,12 +104,9 @@ def _marked(old: str | None, new: str | None) -> tuple[Marked | None, Marked | N
     if old is None or new is None:
         return _excerpt(old, []), _excerpt(new, [])
     words, others = list(_WORD.finditer(old)), list(_WORD.finditer(new))
-    spans = [(_span(words, *step[:2]), _span(others, *step[2:])) for step in _steps(_texts(words), _texts(others))]
+    steps = _steps([word[0] for word in words], [word[0] for word in others])
+    spans = [(_span(words, *step[:2]), _span(others, *step[2:])) for step in steps]
     return _excerpt(old, [span for span, _ in spans if span]), _excerpt(new, [other for _, other in spans if other])
-
-
-def _texts(words: list[re.Match[str]]) -> list[str]:
-    return [word[0] for word in words]
 
 
 def _span(words: list[re.Match[str]], first: int, last: int) -> Span | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from contextlib import closing, suppress
 from functools import reduce
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from msgspec.structs import replace
@@ -44,6 +45,14 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+
+
+def pieces_of(items: Iterator[T], expected: int | None, limit: int) -> Iterator[list[T]]:
+    """Yield *items* in lists of *limit*; the first has as many as are *expected*, so that few results cost little."""
+    size = min(expected or limit, limit)
+    while piece := list(islice(items, size)):
+        yield piece
+        size = limit
 
 
 class PageRows:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from webtable.errors import InvalidURL
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.listing import SITE, Listing
 from webtable.repository.questions.page import MAX_HOPS, target_of
-from webtable.repository.questions.pages import ScopeRows, SortedQuestion, url_at
+from webtable.repository.questions.pages import ScopeRows, SortedQuestion, pieces_of, url_at
 from webtable.repository.reading.temporary_tables import TemporaryTables
 
 if TYPE_CHECKING:
@@ -142,15 +141,14 @@ def _chains(
     context: TableContext, begins: Iterator[str], expected: int | None, damage: Damage
 ) -> Iterator[RedirectChain]:
     """Yield the chains that begin at the URLs *begins*, following several at once."""
-    size = min(expected or CHAINS_AT_ONCE, CHAINS_AT_ONCE)
-    while walks := [_Walk([url]) for url in islice(begins, size)]:
+    for urls in pieces_of(begins, expected, CHAINS_AT_ONCE):
+        walks = [_Walk([url]) for url in urls]
         going: Sequence[_Walk] = walks
         while going:
             pages = _pages(context, {walk.urls[-1] for walk in going}, damage)
             going = [walk for walk in going if walk.goes_on(pages)]
         # A redirect that was replaced by a page meanwhile does not count.
         yield from (walk.chain() for walk in walks if len(walk.urls) > 1)
-        size = CHAINS_AT_ONCE
 
 
 @dataclass(slots=True)

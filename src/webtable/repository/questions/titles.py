@@ -17,7 +17,6 @@ from webtable.repository.reading.temporary_tables import TemporaryTables
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable.page.page import Page
     from webtable.repository.answers.results import Window
     from webtable.repository.context import TableContext
     from webtable.repository.reading.read_ahead import Damage
@@ -91,26 +90,21 @@ class TitlesQuestion(SortedQuestion[TitleProblem]):
         self.title: str = f"{self.pages.label} with {problems}"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[TitleProblem]:
-        shown = (page for page in self.pages.all(damage) if _is_shown(page))
+        # Pages that people read.
+        read = (page for page in self.pages.all(damage) if page.status == 200 and is_html_page(page))
+        titles = ((value_of(page, "title"), page) for page in read)
         with TemporaryTables(_TABLE) as scratch:
-            scratch.fill("found", ((*_title(page), self.pages.by_url(page.url)) for page in shown), 3)
+            rows = (
+                (title, 0 if title is None else len(page.title or ""), self.pages.by_url(page.url))
+                for title, page in titles
+            )
+            scratch.fill("found", rows, 3)
             scratch.run(_INDEX)
             yield from _problems(scratch, self.max_length, after or b"0")
 
     def place(self, result: TitleProblem) -> bytes:
         title = (result.title or "").encode("utf-8", "surrogatepass") if result.problem == "duplicate" else b""
         return _PROBLEMS[result.problem] + title + b"\0" + self.pages.by_url(result.url)
-
-
-def _is_shown(page: Page) -> bool:
-    """Whether *page* is one that people read: HTML with status 200."""
-    return page.status == 200 and is_html_page(page)
-
-
-def _title(page: Page) -> tuple[bytes | None, int]:
-    """Return the title of *page* (None if it is missing) and its number of characters."""
-    title = value_of(page, "title")
-    return title, 0 if title is None else len(page.title or "")
 
 
 def _problems(scratch: TemporaryTables, max_length: int, after: bytes) -> Iterator[TitleProblem]:
