@@ -160,4 +160,3 @@ def test_a_crawl_host_after_host_is_not_sent_to_a_salt_of_the_host(design):
     assert told.startswith("100% of the writes of a moment are for one ")
     assert "Salt.url() spreads" in told
     assert "Salt.host() spreads" not in told
-    assert ("Salt.host() would keep them together" in told) == (design == "none")

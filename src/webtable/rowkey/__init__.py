@@ -83,6 +83,7 @@ __all__ = [
     "uniform_split_points",
 ]
 
+# A command that makes one row key should not load fields of ten kinds: each name is imported when it is first used.
 _HOMES = {
     "webtable.rowkey.composite": ("CompositeKey",),
     "webtable.rowkey.fields.dates": ("Date", "DateTime", "ReverseTimestamp", "Time", "Timestamp"),

@@ -96,6 +96,7 @@ HASHED_KEY = HashedKey(CompositeKey(Text("url")), algorithm="sha256", form="byte
 Advantages: perfect distribution, one length. Costs: no ranges, and the URL cannot be decoded from the key.
 """
 
+# By name for tests and pictures: each is encoded, decoded, scanned and drawn.
 EXAMPLES: dict[str, RowKey] = {
     "web key": WEB_KEY,
     "message": MESSAGE_KEY,

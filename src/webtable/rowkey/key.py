@@ -95,6 +95,7 @@ class HashedKey(RowKey):
         if not isinstance(key, RowKey):
             raise InvalidArgument(f"key={shown(key)} must be a row key, as in HashedKey(CompositeKey(Text('url')))")
         digest, size = digest_of(algorithm)
+        # With 4 bytes, two of 77,000 keys would probably share a row (the birthday problem).
         if size < 16 or form not in ("hex", "bytes"):
             raise InvalidArgument(
                 f"algorithm={algorithm!r}, form={shown(form)} must be md5, sha1 or sha256 as hex or bytes"

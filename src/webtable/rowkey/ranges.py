@@ -30,6 +30,7 @@ def parse_key(text: str) -> bytes:
     >>> parse_key("5a:com.example/\\xFF")
     b'5a:com.example/\xff'
     """
+    # Latin-1 has the 256 bytes as its first characters, and ASCII has no others by mistake.
     if not text.isascii():
         raise KeyFormatError(f"{text[:200]!a} is not a row key: write bytes outside ASCII as \\xNN")
     return _ESCAPED_BYTE.sub(lambda escape: chr(int(escape[1], 16)), text).encode("latin-1")
@@ -231,6 +232,7 @@ def uniform_split_points(regions: int) -> list[bytes]:
     >>> uniform_split_points(4)
     [b'@', b'\x80', b'\xc0']
     """
+    # UniformSplit of HBase's RegionSplitter.
     _check(regions, 256**8, "the values of 8 bytes")
     step = 256**8 // regions
     return [(region * step).to_bytes(8, "big").rstrip(b"\0") for region in range(1, regions)]

@@ -233,6 +233,7 @@ class WebKey:
         Raises `InvalidURL` unless it is an http or https URL, `KeyTooLong` for a longer key.
         """
         host, rest = host_and_rest(url)
+        # No name in DNS is as long; such hosts are not cached, as 65,536 of them would fill the memory.
         if len(host) > MAX_HOST:
             key = self._long_prefix(host, url) + rest.encode("ascii")
         else:
@@ -251,6 +252,7 @@ class WebKey:
     def decode(self, key: bytes) -> str:
         """Return the canonical URL whose key is *key*; raises `KeyFormatError` for any other bytes."""
         url = self.url_of(key)
+        # The values must make the same key again: a key has one spelling, and no two URLs share one.
         try:
             if self.encode(url) == key:
                 return url

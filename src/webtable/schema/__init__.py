@@ -52,6 +52,7 @@ from webtable.schema.web import (
     web_table_schema,
 )
 
+# Imported at once, unlike the names of row keys: whatever opens a table needs nearly all of them.
 __all__ = [
     "ALL_VERSIONS",
     "DEFAULT_TTL",

@@ -83,6 +83,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
         Raises `InvalidArgument` for values that no table can have.
         """
+        # Another list would find other domains, and look for their pages below other salts.
         suffixes = suffix_list_version() if salt.source == "domain" else None
         values = {"salt": salt.source, "digits": salt.digits, "suffix_list": suffixes, **layout_values(options)}
         try:
@@ -152,7 +153,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def to_json(self) -> bytes:
         """Return the layout as it is stored, with its checksum."""
         values = {**msgspec.structs.asdict(self), "plain_columns": stored_plain_columns(self.plain_columns)}
-        if not self.family_options:
+        if not self.family_options:  # so versions that do not know it can read the layout
             del values["family_options"]
         return with_checksum(msgspec.json.encode(values))
 
@@ -179,6 +180,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @classmethod
     def _created(cls, table: str, stored: bytes) -> Layout:
+        # First what all formats have in common, for an error that says more than "unknown field".
         header = _LayoutHeader.of(table, stored)
         if header.kind != "web":
             raise LayoutMismatch(

@@ -46,7 +46,7 @@ class FamilyChange:
         present, wanted = self.found, self.wanted
         if present is None:
             return []
-        lost = []
+        lost = []  # HBase removes it in the next major compaction, a file when it sweeps
         if wanted.ttl is not None and (present.ttl is None or wanted.ttl < present.ttl):
             lost.append(f"what is older than {days_text(wanted.ttl)}")
         if wanted.versions < present.versions:
@@ -78,7 +78,7 @@ class Plan(ShowsItself):
         if self.create:
             regions = len(self.wanted.split_keys) + 1
             names = ", ".join(family.name for family in self.wanted.families)
-            namespace, colon, _ = self.wanted.name.partition(":")
+            namespace, colon, _ = self.wanted.name.partition(":")  # gateways have no call to make one
             made = f"; and namespace {namespace!r}, if it is missing (not by a gateway)" if colon else ""
             return f"create table {self.wanted.name!r}: families {names}; {regions} region{'s'[: regions > 1]}{made}"
         return "\n".join(f"table {self.wanted.name!r}: {change}" for change in self.changes)
@@ -165,6 +165,7 @@ def plan(wanted: TableSchema, found: TableSchema | None, unread: frozenset[str] 
     Options named in *unread* could not be read and are not compared. Families that only *found* has stay as they are,
     and so do its regions, which HBase splits as the table grows.
     """
+    # Nothing is removed: families that are not wanted may hold what somebody else has stored.
     if found is None:
         return Plan(wanted, create=True)
     present = {family.name: family for family in found.families}
@@ -178,6 +179,7 @@ def plan(wanted: TableSchema, found: TableSchema | None, unread: frozenset[str] 
         )
         if there is None or options:
             changes.append(FamilyChange(family, there, options))
+    # Split keys of an existing table are not compared: it has been split by its growth since.
     regions = len(found.split_keys) + 1
     is_other = bool(wanted.split_keys) and regions != len(wanted.split_keys) + 1
     return Plan(wanted, changes=tuple(changes), regions=regions if is_other else None)

@@ -86,7 +86,7 @@ def option_text(value: object) -> str:
     match value:
         case None:
             return "'FOREVER'"
-        case bool():
+        case bool():  # before int, which it is too
             return f"'{str(value).lower()}'"
         case int():
             return str(value)
@@ -204,7 +204,7 @@ class Snapshots(NamedTuple):
 
     def cloning(self, name: str) -> list[ShellCommand]:
         """Return the commands that make the web table *name* of them; raises `InvalidArgument` for a wrong name."""
-        check_table_name(name)
+        check_table_name(name)  # it is new, unlike those of the snapshots
         return [
             ShellCommand("clone_snapshot", (self.name(table), name + table.removeprefix(self.table)))
             for table in self._layout_last

@@ -107,6 +107,7 @@ def days_text(seconds: int) -> str:
 FAMILY_OPTIONS: tuple[str, ...] = tuple(f.name for f in fields(FamilySchema) if f.name != "name")
 
 
+# \w has letters of all alphabets, as HBase allows them.
 _NAME = re.compile(r"(?:\w+:)?(?![.-])[\w.-]+")
 
 

@@ -139,6 +139,7 @@ def web_table_schema(
     Raises `InvalidArgument` for a value that HBase would refuse.
     """
     columns = web_columns(names)
+    # HBase takes no more than 2**31 - 2 seconds, except for 2**31 - 1, which is for ever.
     versions = ALL_VERSIONS if versions is None else versions
     twice = FOREVER if ttl is None else min(2 * ttl, 2**31 - 2)
     return TableSchema(
@@ -177,7 +178,7 @@ class IndexState(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
         """Return the state that was stored; raises `LayoutMismatch` if this version cannot read it."""
         try:
             state = msgspec.json.decode(unsealed(stored), type=cls)
-            bytes.fromhex(state.position)
+            bytes.fromhex(state.position)  # a damaged place must not begin a rebuild somewhere else
         except UNREADABLE as exc:
             raise LayoutMismatch(f"{table}: this version of webtable does not know its index {index!r}: {exc}") from exc
         return state
@@ -221,6 +222,8 @@ def meta_table(name: str) -> TableSchema:
     return TableSchema(f"{name}_meta", families=(FamilySchema("layout"),))
 
 
+# The layout itself is never rewritten: no store here has compare-and-swap, and with a column for each option two who
+# alter different ones do not overwrite each other.
 ALTERED = b"layout:altered."
 """The beginning of further columns, one for each altered option: `layout:altered.ttl`."""
 
@@ -251,7 +254,7 @@ def option_value(stored: bytes) -> OptionValue:
 
 def option_of_column(column: bytes) -> str:
     """Return the option that *column*, next to the layout, holds; raises `ValueError` if it holds none."""
-    name = column.removeprefix(ALTERED).decode()
+    name = column.removeprefix(ALTERED).decode()  # a later version may keep other things there
     if not column.startswith(ALTERED) or not (name in ("ttl", "versions") or "." in name):
         raise ValueError(f"unknown column {column!r} next to it")
     return name

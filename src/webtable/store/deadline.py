@@ -57,6 +57,7 @@ _outer: ContextVar[Deadline | None] = ContextVar("webtable_deadline", default=No
 @contextmanager
 def until(deadline: Deadline) -> Iterator[None]:
     """Limit all calls of a store in the block to *deadline*, and to that of an enclosing block."""
+    # A context variable, and not an argument of each call, so that jobs of `_threads` have it too.
     around = _outer.get()
     token = _outer.set(deadline if around is None or deadline.at < around.at else around)
     try:
@@ -121,7 +122,7 @@ def attempts(deadline: Deadline, *, at_once: bool = False) -> Iterator[int]:
     number = 1
     yield number
     while True:
-        failures = number - at_once
+        failures = number - at_once  # a broken connection is no reason to wait: the next one may be good
         pause = BACKOFF.pause(failures) if failures else 0.0
         if deadline.left() <= pause + _LEAST_LEFT:
             return

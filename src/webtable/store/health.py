@@ -11,6 +11,7 @@ State = Literal["ok", "warning", "failed"]
 """`warning` means that it works but will cause trouble; `failed` that it does not work or is damaged."""
 
 
+# The argument in Python, the option on the command line.
 MORE_TIME = Message("give it more time (", Words("timeout=", "--timeout"), ")")
 
 

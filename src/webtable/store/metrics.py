@@ -65,6 +65,7 @@ class Counts:
 
     def after_fork(self) -> None:
         """Replace the lock and reset the counts, which are the parent's."""
+        # Another thread may have held the lock when the parent forked; nobody would release it here.
         self._lock = threading.Lock()
         self.counts.clear()
 
@@ -101,6 +102,7 @@ def log_event(
     *event*, *store*, *table* and *seconds* are fields of the record too, beside *fields*. If nothing is logged at this
     level, nothing is done.
     """
+    # Else the texts would be escaped for nobody.
     if not logger.isEnabledFor(level):
         return
     extra = {"event": event, "store": store, "table": table, "seconds": seconds, **(fields or {})}

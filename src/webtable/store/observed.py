@@ -275,6 +275,7 @@ class ObservedStore(WrappedStore):
 
         To close it leaves the store open. It raises `PermissionError`.
         """
+        # The explorer has no other: what a page shows must not write, whatever a question does.
         view = ObservedStore(self.wrapped)
         view._measures, view._only_reads = self._measures, True
         return view
@@ -299,6 +300,7 @@ class ObservedStore(WrappedStore):
         Without listeners there is no cost.
         """
         measures = self._measures
+        # A new tuple: calls in other threads go on with the listeners that they began with.
         measures.listeners += (listener,)
 
         def end() -> None:
@@ -344,7 +346,7 @@ class ObservedStore(WrappedStore):
         """Return the pieces of a scan, which begins when the first is requested, or fails now."""
         heard_at, began = clock.nanoseconds(), clock.monotonic()
         try:
-            pieces = do()
+            pieces = do()  # most adapters miss a table here, and not at the first piece
         except BaseException as error:
             with self._reported("scan", table, None, heard_at):
                 if isinstance(error, WebTableError):
@@ -389,7 +391,7 @@ class ObservedStore(WrappedStore):
             outcome.error = error
             raise
         finally:
-            for call in reversed(calls):
+            for call in reversed(calls):  # spans of traces are nested, so the last to begin ends first
                 call.ended(outcome.rows, outcome.error)
 
     def _took(self, operation: str, table: str, seconds: float, size: Size, *, is_new: bool = True) -> None:
@@ -405,7 +407,7 @@ class ObservedStore(WrappedStore):
 
     def _failed(self, operation: str, table: str, seconds: float, error: WebTableError, *, is_new: bool = True) -> None:
         self._took(operation, table, seconds, (0, 0), is_new=is_new)
-        if not isinstance(error, TableNotFound):
+        if not isinstance(error, TableNotFound):  # callers ask whether a table is there by reading it
             self._report_failed(operation, table, seconds, error)
 
     def _report_failed(self, operation: str, table: str, seconds: float, error: BaseException) -> None:
@@ -431,6 +433,7 @@ def _size_of_rows(rows: Sequence[Row]) -> Size:
     """
     weighed = rows[:: len(rows) // _WEIGHED + 1] if len(rows) > _WEIGHED else rows
     size = 0
+    # Plain loops: this is done for every piece of a scan.
     for _, cells in weighed:
         for versions in cells.values():
             for cell in versions:

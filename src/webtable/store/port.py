@@ -76,6 +76,7 @@ class Store(OptionalCalls, abc.ABC):
     def __init_subclass__(cls) -> None:
         """Refuse an adapter that declares capabilities as class attributes, which nothing would read."""
         super().__init_subclass__()
+        # No code asks what a store is called: what it can do is one value.
         if stray := [option.name for option in fields(Capabilities) if option.name in vars(cls)]:
             raise TypeError(f"{cls.__name__}: {', '.join(stray)} must be given as capabilities = Capabilities(…)")
 
@@ -109,6 +110,7 @@ class Store(OptionalCalls, abc.ABC):
 
         Raises only errors that concern all of them, before anything is sent (`TableNotFound`, a closed store).
         """
+        # What all stores refuse or answer alike is settled here, so that an adapter has only what differs.
         if not mutations:
             return []
         return self._write(table, mutations)
@@ -121,6 +123,7 @@ class Store(OptionalCalls, abc.ABC):
         stored = self._read(table, possible, wanted)
         if len(possible) == len(rows):
             return stored
+        # No store can have a row with a key that is empty or too long: HBase would refuse the whole call for one.
         each = iter(stored)
         return [next(each) if _is_row_key(row) else None for row in rows]
 
@@ -145,6 +148,7 @@ class Store(OptionalCalls, abc.ABC):
         if b":" in family:
             raise InvalidArgument(f"family={family!r} must be the name without a colon")
         cells_of: list[list[tuple[bytes, Cell]]] = [[] for _ in rows]
+        # Empty lists stay for keys that no row can have.
         places = [place for place, row in enumerate(rows) if _is_row_key(row)]
         if limit and places and not qualifiers.is_empty():
             possible = [rows[place] for place in places]

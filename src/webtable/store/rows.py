@@ -67,6 +67,8 @@ class Delete:
     exact: bool = False
 
 
+# Timestamps always come from the caller. So every call may be repeated: a retry is always right, and a broken
+# connection can be thrown away without asking what became of the call.
 Mutation = Put | Delete
 
 ALL_QUALIFIERS: Final = KeyRange()
@@ -137,6 +139,7 @@ class Wanted(msgspec.Struct, frozen=True):
         if self.columns is not None:
             msgspec.structs.force_setattr(self, "columns", distinct_columns(self.columns))
         if self.time_range is not None:
+            # A range of all times is none: adapters have a faster way for the newest cells.
             since, until = max(self.time_range.since, 0), min(max(self.time_range.until, 0), 2**63 - 1)
             within = None if (since, until) == TimeRange() else TimeRange(since, until)
             msgspec.structs.force_setattr(self, "time_range", within)

@@ -157,6 +157,7 @@ def _shown_in_text(url: re.Match[str]) -> str:
 
 def _shown(scheme: str, rest: str) -> str:
     """Return the *rest* of a URL with `***` for user, password and values of unknown options."""
+    # Known options are cut off first: a `@` in one of them is not the end of a login.
     options = _plain_options(scheme, rest)
     login = _LOCAL_LOGIN if scheme in _LOCAL else _LOGIN
     place, mark, unknown = login.sub(rf"\1{HIDDEN}@", rest.removesuffix(options)).partition("?")
@@ -173,5 +174,6 @@ def _named(scheme: str, option: str) -> str:
 def _plain_options(scheme: str, rest: str) -> str:
     """Return the known options at the end of *rest*, with their `?`."""
     option = _PLAIN_OF_HBASE if scheme.startswith("hbase") else _PLAIN
+    # Anchored at the end: a password may have a `?` too.
     match = re.search(rf"\?{option}(?:&{option})*&?\Z", rest)
     return "" if match is None else match[0]

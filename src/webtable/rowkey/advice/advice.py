@@ -69,6 +69,7 @@ def arrival_sample(items: Iterable[Item], size: int) -> ArrivalSample[Item]:
     Every block of items (the stride) gives one, chosen at random, so the sample is even over time. When it is full, one
     of every two neighbours is kept, and blocks get twice as long. The same items give the same sample.
     """
+    # One key of each block: a sample of the whole stream at random would be uneven over time, and show no hot moment.
     draw = random.Random(0)  # noqa: S311 - not for security; the sample must be the same each time
     kept: list[Item] = []
     stride, chosen, total = 1, 0, 0
@@ -157,6 +158,7 @@ class Advice(msgspec.Struct, frozen=True):
 
     def to_json(self) -> bytes:
         """Return the advice as JSON, with keys as the HBase shell shows them."""
+        # msgspec would write keys as base64, in which nobody recognises them.
         return msgspec.json.encode(_with_text(msgspec.to_builtins(self, builtin_types=(bytes,))))
 
     def _repr_html_(self) -> str:
@@ -215,6 +217,7 @@ def advise(
     chosen = _designs(designs, first[0])
     _check_numbers(regions, servers, window, value_bytes, most)
     refused = _Refused()
+    # Checked by the first design alone while they stream by; the sample is checked by the others.
     taken = refused.without(chain(first, stream), chosen[0])
     if not (first := list(islice(taken, 1))):
         raise InvalidArgument(f"keys must have a key to measure designs on: {refused.first}")
@@ -256,6 +259,7 @@ def _check_numbers(regions: int, servers: int, window: int | None, value_bytes: 
     for name, (value, least) in numbers.items():
         if not is_count(value, least, MOST):
             raise InvalidArgument(f"{name}={value!r} must be a whole number from {least} to {MOST:,}")
+    # More make a table of counts that fills the memory: windows times regions.
     if regions > MOST_REGIONS:
         raise InvalidArgument(f"regions={regions!r} must be at most {MOST_REGIONS:,}, to be counted moment by moment")
 
@@ -279,6 +283,7 @@ def _judged_alike(
 
 def _at_once(sample: ArrivalSample[Any], window: int | None) -> int:
     """Return the number of sampled keys that are written at a moment."""
+    # In sampled keys: one stands for a whole block.
     if window is None:
         return max(-(-len(sample.items) // WINDOWS), LEAST_WINDOW)
     at_once = window // sample.stride
@@ -317,6 +322,7 @@ def _designs(named: Sequence[str | Design] | Mapping[str, RowKey], first: Any) -
         for name, key in named.items():
             if not isinstance(key, RowKey):
                 raise InvalidArgument(f"designs[{name!r}]={key!r} must be a declared key (of a WebKey its `parts`)")
+        # Values that no key takes are no questions: rows may have columns that are not part of any key.
         names = {name for key in named.values() for name in key.names}
         item = {name: value for name, value in first.items() if name in names}
         if named and not item:

@@ -107,6 +107,7 @@ def measure_writes(
     design: Design, items: Sequence[Any], keys: Sequence[bytes], regions: int, servers: int, window: int
 ) -> Writes:
     """Return the distribution of *keys*, those of *items* in the order of arrival, in windows of *window* keys."""
+    # A region is the place among the split points; on its server are all whose number has the same remainder.
     splits = design.splits.points(regions, keys)
     places = [bisect_right(splits, key) for key in keys]
     owners = [design.owner(item) for item in items]
@@ -126,6 +127,7 @@ def measure_writes(
         busiest_server += max(on_servers.values())
         one_owner += max(Counter(owners[part]).values())
     ascending, descending = _in_order(keys, window)
+    # Regions that cannot be split off count as empty ones: what was wanted is an even share of all of them.
     totals = [*map(sum, heat), *[0] * (regions - count)]
     return Writes(
         splits=tuple(splits),
@@ -147,7 +149,7 @@ def measure_writes(
 
 def measure_lengths(keys: Sequence[bytes], cell: CellSize) -> Lengths:
     """Return the lengths of *keys*, and their share of *cell*."""
-    lengths = sorted(map(len, keys))
+    lengths = sorted(map(len, keys))  # every cell repeats the whole key, so its length is space and transfer
     mean = sum(lengths) / len(lengths)
     names = 0 if cell.column is None else len(cell.column.replace(":", "", 1).encode())
     whole = _SIZE_OF_A_CELL + mean + names + cell.value_bytes
@@ -337,7 +339,7 @@ def measure_questions(
     design: Design, splits: Sequence[bytes], inquiries: Sequence[Inquiry], keys: Sequence[bytes]
 ) -> tuple[QuestionCost, ...]:
     """Return the cost of each of *inquiries* for *design*, in a table of *keys* with these *splits*."""
-    in_order = sorted(keys)
+    in_order = sorted(keys)  # the rows of a range are counted by two bisections
     return tuple(_cost(design, splits, inquiry, in_order) for inquiry in inquiries)
 
 
@@ -417,6 +419,7 @@ def _label(name: str, condition: Any) -> str:
 
 def _rows_read(each: Sequence[Sequence[KeyRange]], keys: Sequence[bytes], *, at_most: int) -> float:
     """Return how many of *keys* are in the ranges of an item, on average, counting *at_most* so many for each range."""
+    # An item may have 65,536 ranges; items are alike, so a few tell as much.
     longest = max(map(len, each), default=1) or 1
     counted = each[: max(1, _MOST_COUNTED // longest)]
     return sum(min(at_most, _rows_in(within, keys)) for ranges in counted for within in ranges) / len(counted)

@@ -72,6 +72,7 @@ def key_design(name: str, key: RowKey, item: Mapping[str, Any]) -> Design:
     def known(values: Mapping[str, Any]) -> dict[str, Any]:
         return {field: values[field] for field in key.names if field in values}
 
+    # Rows of one owner go to one place, as far as the key begins with it.
     fixes = remedies_of(key)
     owners = [name for name in fixes.owners if name in item] or list(item)[:1]
     return Design(
@@ -101,6 +102,7 @@ class Splits(NamedTuple):
 
 def natural_splits(key: RowKey) -> Splits:
     """Return the splits of a new table for *key*: by its leading hash or salt, else by a sample of its keys."""
+    # Hex and raw bytes are split differently: no key of hex is halfway between the bytes of 9 (39) and a (61).
     if isinstance(key, HashedKey):
         in_bytes = key.form == "bytes"
         return Splits(lambda regions, _: uniform_split_points(regions) if in_bytes else split_points(regions, 8))
@@ -120,7 +122,7 @@ def natural_splits(key: RowKey) -> Splits:
 
 
 def _salt_splits(salts: Sequence[bytes], regions: int) -> list[bytes]:
-    regions = min(regions, len(salts))
+    regions = min(regions, len(salts))  # a salt is the least that can be split off before there is data
     return [salts[region * len(salts) // regions] for region in range(1, regions)]
 
 
@@ -146,6 +148,7 @@ def remedies_of(key: RowKey) -> Remedies:
         return Remedies("", f"more than its {len(first.salts)} buckets", _entities(key) or key.names)
     if isinstance(first, Hash | Spread):
         return _of_hashed(key, first)
+    # Time is not an entity: what is written now is in one place, whatever the rows are about.
     if isinstance(first, Field) and first.newest is not None:
         return _of_time(key, first)
     return _of_entity(key, parts)
@@ -252,7 +255,7 @@ def in_time(urls: Sequence[str]) -> list[str]:
 
 
 def _arrived(url: str, at: datetime) -> ArrivedURL:
-    made = ArrivedURL(url)
+    made = ArrivedURL(url)  # still a string, so that designs without a time need not know
     made.at = at
     return made
 
@@ -264,7 +267,7 @@ def url_value(url: str, name: str) -> Any:
 
 def times_of(key: RowKey) -> frozenset[str]:
     """Return the names of the fields of *key* that hold a time."""
-    inner: Any = key.key if isinstance(key, HashedKey) else key
+    inner: Any = key.key if isinstance(key, HashedKey) else key  # a hash of a key has its values
     fields = getattr(inner, "fields", {})
     return frozenset(name for name, field in fields.items() if field.newest is not None and name not in URL_VALUES)
 
@@ -280,9 +283,11 @@ def url_conditions(key: RowKey) -> Callable[[Mapping[str, Any]], dict[str, Any]]
     def conditions(values: Mapping[str, Any]) -> dict[str, Any]:
         implied = _implied(values)
         is_page = _is_single(implied.get("url"))
+        # A URL arrives once, so all times of a key are the same moment.
         when = [condition for name, condition in values.items() if name not in URL_VALUES]
         if when:
             implied |= dict.fromkeys(times, when[0])
+        # A key of hosts answers for a domain by the range of all hosts below it.
         if _is_single(values.get("domain")) and "domain" not in key.names and "host" not in implied:
             implied["host"] = below(values["domain"])
         taken = {name: implied[name] for name in key.names if name in implied}
@@ -342,6 +347,7 @@ def web_design(name: str, *, digits: int = 2) -> Design:
     (subtree) and of its directory, and its latest version, which HBase keeps in the cells of one row. Raises
     `InvalidArgument`.
     """
+    # These two are for comparison: no web table can have them.
     if name == "hash":
         return _web_design(name, HashedKey(WebKey(Salt.none()).parts, algorithm="md5", form="bytes"))
     if name == "random":
@@ -442,6 +448,7 @@ class _URLQuestions:
         return {name: url_value(url, name) for name in (*self._makers, *self._times)}
 
     def host(self, url: str) -> list[KeyRange]:
+        # Without a host in the key its pages are the URLs that begin so, of one scheme and port.
         if "host" not in self._key.names and "url" in self._key.names:
             parts = split_url(url)
             inside = {"url": starting_with(str(parts._replace(path="/", query="")))}
@@ -466,7 +473,7 @@ class _URLQuestions:
         return self._key.ranges(**self._of("domain", url) | self._of("host", url) | inside)
 
     def latest(self, url: str) -> list[KeyRange]:
-        if not self._times:
+        if not self._times:  # all versions of a page are in the cells of one row
             return self._key.ranges(**self.values(url))
         return self._key.latest(**{name: make(url) for name, make in self._makers.items()}).ranges
 

@@ -219,7 +219,7 @@ def _runs(steps: Sequence[int]) -> Iterator[tuple[int, int, int]]:
 
 
 def _labels(rows: Sequence[HeatRow], top: int, high: int) -> Markup:
-    every = -(-14 // high)
+    every = -(-14 // high)  # a label is 14 pixels high
     # The first region begins with no key; the keys of the others may all begin alike.
     shared = shared_start(rows[1].start, rows[-1].start) if len(rows) > 1 else 0
     texts = (

@@ -26,6 +26,7 @@ MOST_DERIVED = 24
 _ALIKE = 0.7
 """The similarity (of `difflib`) from which a name is suggested."""
 _LATEST = re.compile(r"latest(?:\s+of)?(?:\s+|$)")
+# By whether the newest row is asked for.
 _ASKED_BY_NAME = {False: ({"host"}, {"domain"}), True: ({"url"},)}
 """The named questions for URLs."""
 _PART = re.compile(r"([^\s,]+)(\s+between)?")
@@ -72,6 +73,7 @@ class Question:
     @property
     def meaning(self) -> tuple[object, ...]:
         """The part of a question without its wording and weight, for comparisons."""
+        # The order of names makes no other question.
         return frozenset(self.given), frozenset(self.between), self.latest
 
 
@@ -115,6 +117,7 @@ def own_questions(own: Sequence[str | Question], values: Collection[str], named:
     for item in own:
         question = Question.of(item) if isinstance(item, str) else item
         _check(question, values, named)
+        # Said twice, it counts twice.
         before = questions.get(question.meaning)
         questions[question.meaning] = replace(question, weight=question.weight + (before.weight if before else 0.0))
     return list(questions.values())
@@ -131,7 +134,7 @@ def _check(question: Question, values: Collection[str], named: Collection[str]) 
         raise InvalidArgument(
             f"questions='{question}': the latest row is one of given values, not of a range; ask for the range alone"
         )
-    if str(question) in named:
+    if str(question) in named:  # such as host, which a key of other values need not have
         return
     for at, name in enumerate(question.names):
         if name in question.names[:at]:
@@ -166,6 +169,7 @@ def derived_questions(
         for question in map(normal, _made_for(leading_names(key), times, moments)):
             if question is not None:
                 derived.setdefault(question.meaning, question)
+    # Questions about few values read the most rows, so they are the last to be left out.
     shortest = sorted(derived.values(), key=lambda question: len(question.names))
     kept = shortest[:MOST_DERIVED]
     return [question for question in derived.values() if question in kept], tuple(map(str, shortest[MOST_DERIVED:]))
@@ -187,6 +191,7 @@ def leading_names(key: CompositeKey) -> list[str]:
 
 def _made_for(names: Sequence[str], times: Sequence[str], moments: Collection[str]) -> Iterator[Question]:
     """Yield the questions that a key with these *names*, in this order, is made to answer."""
+    # All names together are one row, which the named question or that for all values asks for.
     for count, last in enumerate(names, 1):
         prefix = tuple(names[:count])
         if last not in moments and count < len(names):
@@ -214,6 +219,7 @@ def normal_question(times: Collection[str]) -> Callable[[Question], Question | N
 
     def normal(question: Question) -> Question | None:
         names = set(question.given)
+        # Who knows a URL knows all of its values, and who knows a host its domain.
         if names & {"url"} or names >= {"host", "rest"}:
             names = {"url"}
         elif "host" in names:

@@ -89,6 +89,7 @@ def judged(design: Design, items: Sequence[Any], table: WrittenTable, inquiries:
 
 
 def _dearness(cost: QuestionCost) -> float:
+    # Logarithms, since 256 ranges are not 256 times as bad: they are read side by side.
     if cost.ranges is None:
         return UNANSWERED
     return min(UNANSWERED, 1 + math.log2(max(1.0, cost.ranges)) + math.log2(_filtered(cost)))
@@ -108,6 +109,7 @@ def _of_writes(writes: Writes, regions: int, design: Design) -> list[str]:
         reasons.append(f"writes are spread: at any moment the hottest region takes {share} of them, {chance}")
     else:
         reasons.append(f"hot: at any moment one region takes {share} of the writes, {chance}")
+        # A tenth may come out of order.
         if max(writes.ascending, writes.descending) > 0.9:
             order = "the order" if writes.ascending > 0.9 else "the reverse of the order"
             moved = f"the keys come in {order} in which they sort, so the hot region only moves, even if all are even"
@@ -207,7 +209,7 @@ class CrawlScope(msgspec.Struct, frozen=True):
 
 def scope_of(urls: Iterable[str], regions: int) -> CrawlScope:
     """Return the scope of *urls*, for a table of so many *regions*."""
-    counts = Counter(split_url(url).host for url in urls)
+    counts = Counter(split_url(url).host for url in urls)  # of the sample, as far as the keys are one
     ((largest, count),) = counts.most_common(1)
     domains = len(set(map(registered_domain, counts)))
     return CrawlScope(len(counts), domains, largest, count / counts.total(), hosts_that_spread(regions))

@@ -57,7 +57,7 @@ class Timestamp(Field):
         if not is_count(self.step, 1):
             raise InvalidArgument(f"step={shown(self.step)} of {self.name!r} must be a number of {self.unit} from 1")
         object.__setattr__(self, "takes", (self.name,))
-        object.__setattr__(self, "_unit", UNITS[self.unit])
+        object.__setattr__(self, "_unit", UNITS[self.unit])  # looked up once, not for each key
 
     _unit: ClassVar[timedelta]
 
@@ -83,7 +83,7 @@ class Timestamp(Field):
     def decode(self, key: bytes, at: int) -> tuple[datetime, int]:
         """Return the time at *at*, in UTC."""
         ticks = self._unpacked(int.from_bytes(self.fixed(key, at, self.size), "big"))
-        try:
+        try:  # 8 bytes reach beyond the year 9999, where `datetime` ends
             return EPOCH + ticks * self._unit, at + self.size
         except OverflowError:
             self.no_value(key, at)
@@ -249,6 +249,7 @@ class _Formatted(Field):
     @property
     def ordered(self) -> bool:
         """Whether the directives are in order from the most significant one, without a gap."""
+        # With a gap (a year and a day without the month) later days would sort before earlier ones.
         ranks = [_DIRECTIVES[directive].rank for directive in self._directives]
         start = min(_DIRECTIVES[directive].rank for directive in self.allowed)
         last = 2 if "%j" in self._directives and ranks[-1] == 1 else ranks[-1]
@@ -287,7 +288,7 @@ class _Formatted(Field):
                 numbers.get("%f", 0),
                 UTC,
             )
-            if "%j" in numbers:
+            if "%j" in numbers:  # the day of the year, from 1
                 value += timedelta(days=numbers["%j"] - 1)
         except (ValueError, OverflowError):
             self.no_value(key, at)

@@ -54,6 +54,7 @@ class ReversedDomain(Text):
                     self.unordered_because[1],
                 )
             return super().ranges(condition)
+        # Hosts below it continue with a dot; the domain itself ends, so its rows are not always next to theirs.
         alone = self.encode(condition.domain)
         only = KeyRange(alone, alone + b"\x00") if self.terminator is None else prefix_range(alone)
         domain = self.hash_input(condition.domain).decode()
@@ -96,6 +97,7 @@ class ReversedDomain(Text):
 
 def _remembering(function: Callable[[str], bytes]) -> Callable[[str], bytes]:
     """Return *function*, which takes a host name, with a cache for names of normal length."""
+    # A crawl has few hosts and many pages; hosts of any length would let strangers fill the memory.
     cached = functools.lru_cache(maxsize=65_536)(function)
 
     @functools.wraps(function)

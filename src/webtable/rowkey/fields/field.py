@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 def shown(value: object) -> str:
     """Return *value* for a message: short, whatever it is."""
+    # Messages quote what callers give, which may be a whole page.
     try:
         text = repr(value)
     except Exception:  # noqa: BLE001 - an int of more than 4,300 digits has no repr, and other types may raise anything

@@ -59,7 +59,7 @@ def hash_input(name: str, value: Any) -> bytes:
                 return value.encode()
             case bytes():
                 return value
-            case bool():
+            case bool():  # an int to Python, but what a caller means by it is not clear
                 pass
             case _:
                 return b"%d" % index(value)
@@ -193,6 +193,7 @@ class Hash(Part):
         """Return the whole digest of the values of `of`, as bytes."""
         taken = [of(value) for of, value in zip(self._inputs, values, strict=True)]
         if self.through is None:
+            # A separator, or "ab" and "c" would have the hash of "a" and "bc".
             return self._hash(b"\x00".join(taken))
         try:
             made = self.through(*taken)
@@ -210,6 +211,7 @@ class Hash(Part):
         return lambda digest: digest.hex()[kept].upper().encode()
 
     def _all(self) -> Sequence[bytes] | None:
+        # All of them are scanned together, so few enough for that.
         base = 16 if self.form == "hex" else 256
         if base**self.width > MOST_ALTERNATIVES:
             return None
@@ -252,7 +254,7 @@ def checked_buckets(buckets: int | Sequence[str] | Sequence[bytes]) -> tuple[byt
         raise InvalidArgument(f"buckets={shown(buckets)} must be from 1 to {limit} salts, each of them once")
     if len({len(salt) for salt in salts}) != 1 or not salts[0]:
         raise InvalidArgument(f"buckets={shown(buckets)} must be salts of the same length")
-    return tuple(sorted(salts))
+    return tuple(sorted(salts))  # by bytes, so that ranges come in the order of keys
 
 
 def _listed(buckets: Any) -> Any:

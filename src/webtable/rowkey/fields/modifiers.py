@@ -62,6 +62,7 @@ class Descending(_Around):
         if self.field.width is None and getattr(self.field, "terminator", None) is None:
             raise InvalidArgument(f"field={shown(self.field)} needs terminator=b'\\0' to sort in descending order")
         super().__post_init__()
+        # The end at which the newest rows are changes with the order.
         turned: dict[Newest | None, Newest | None] = {"first": "last", "last": "first"}
         object.__setattr__(self, "newest", turned.get(self.field.newest))
 
@@ -173,7 +174,7 @@ class Moment(Field):
 
     def hash_input(self, value: Any) -> bytes:
         """Return date and time as in the key, without a separator."""
-        self.encode(value)
+        self.encode(value)  # for its error: alone, each of the two takes values that this field refuses
         return self.date.encode(value) + self.time.encode(value)
 
     def is_exact(self, value: Any) -> bool:

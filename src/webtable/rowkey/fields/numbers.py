@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from webtable.rowkey.fields.field import Between
 
 
+# The formats of `struct`; it has none for 3, 5, 6 and 7 bytes.
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 
 
@@ -56,7 +57,7 @@ class Number(Field):
 
     def hash_input(self, value: Any) -> bytes:
         """Return the number in decimal."""
-        self.encode(value)
+        self.encode(value)  # for its error
         return b"%d" % index(value)
 
     def comparable(self, value: Any) -> int:
@@ -68,7 +69,7 @@ class Number(Field):
 
     def checked(self, value: Any) -> int:
         """Return *value* as an `int`; raises `FieldError` if it is not an integer, or out of range."""
-        number = self.comparable(value)
+        number = self.comparable(value)  # of NumPy's integers a plain one
         if not self.least <= number <= self.greatest:
             self.refuse_number(value)
         return number
@@ -83,7 +84,7 @@ class Number(Field):
 
     def _between(self, condition: Between) -> Any:
         since, until = condition.since, condition.until
-        end = self.greatest + 1
+        end = self.greatest + 1  # which has no encoding: `_stop` makes an open range of it
         if since is not None and until is not None and self.comparable(since) == end == self.comparable(until):
             return []
         return super()._between(condition)
@@ -186,6 +187,7 @@ class _InDigits(Number):
     def decode(self, key: bytes, at: int) -> tuple[int, int]:
         """Return the number at *at*."""
         digits = self.fixed(key, at, self.size)
+        # `int` also takes signs, spaces, underscores and, in hex, the other case.
         if digits.strip(self.digits[1]):
             self.no_value(key, at)
         return int(digits, self.base), at + self.size

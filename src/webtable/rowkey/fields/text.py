@@ -53,6 +53,7 @@ def unescaped(value: bytes, terminator: bytes | None) -> bytes:
         made = _ESCAPED.sub(lambda match: bytes.fromhex(match[1].decode()), value)
     else:
         return value
+    # One value has one encoding: any other bytes are no key, even if they could be read.
     if escaped(made, terminator) != value:
         raise ValueError(value)
     return made
@@ -64,6 +65,7 @@ def check_terminator(terminator: object, name: str = "terminator") -> None:
         return
     if not isinstance(terminator, bytes) or not terminator:
         raise InvalidArgument(f"{name}={shown(terminator)} must be one byte or more, as in b':'")
+    # An escape is a percent sign and two of these, which must not end the value.
     if terminator[:1] in b"%0123456789ABCDEF":
         raise InvalidArgument(
             f"{name}={terminator!r} must not begin with '%', a digit or one of A to F: which are used in escapes"
@@ -135,6 +137,7 @@ class Bytes(Field):
             beginning = self._beginning(condition.prefix)
             if self.size is not None and len(beginning) > self.size:
                 self.refuse(condition.prefix, f"at most {self.size} bytes, the size of the field")
+            # Escapes are of single bytes, so the escaped prefix begins every escaped value that begins with it.
             return [prefix_range(escaped(beginning, None if self.size else self.terminator))]
         return super().ranges(condition)
 
@@ -238,6 +241,7 @@ class FixedText(Field):
     def encode(self, value: Any) -> bytes:
         """Return the padded text."""
         raw = self.hash_input(value)
+        # Bytes, not characters: the width of the key must not depend on the alphabet.
         if len(raw) > self.size:
             self.refuse(value, f"at most {self.size} bytes of UTF-8; it has {len(raw):,}")
         if raw and (raw.endswith(self.pad) or min(raw) < self.pad[0]):

@@ -69,6 +69,9 @@ class Match(NamedTuple):
     score: float
 
 
+# Two engines fulfil it, FTS5 in the SQLite file and tantivy in a directory, because full text should be where the pages
+# are. HBase has no place for it: a row for each term and page would make more cells than the table has, and ranking
+# reads all of a term at once. webtable makes the terms itself, so that both divide pages and queries alike.
 class SearchIndex(abc.ABC):
     """The full text of one table. Thread-safe."""
 

@@ -130,6 +130,7 @@ class StoreFile:
         self._begun = 0
         self.ended: int = 0
         """The numbers of the transactions that have begun and ended last."""
+        # Kept by connection, as a new one counts anew.
         self._seen: tuple[sqlite3.Connection, int] | None = None
         """The writing connection, and the version of the file that it has seen last."""
         self._damage: str | None = None
@@ -213,6 +214,8 @@ class StoreFile:
     @contextmanager
     def transaction(self) -> Iterator[int]:
         """Make all reads and writes of this thread in the block one transaction, and give its number."""
+        # A file has one lock, so there is one writer at a time by design: writers side by side only took it from each
+        # other. One commit waits for the disk, where a dozen calls would wait a dozen times.
         if (joined := self._own_block()) is not None:
             yield joined.number
             return
@@ -264,6 +267,7 @@ class StoreFile:
 
     def after_fork(self) -> None:
         """Start without connections; if one was in use, the file cannot be used in the child."""
+        # Those that are open now were in use: `before_fork` has closed the idle ones.
         for connection in self._connections.open:
             forks.leave_to_parent(connection, self.path)
         self.inherited = True

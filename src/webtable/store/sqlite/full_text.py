@@ -67,7 +67,7 @@ class FullText(SearchIndex):
             number = self._number(connection)
             if not exists(connection, "searches"):
                 connection.execute(SEARCHES)
-            remove_search(connection, number)
+            remove_search(connection, number)  # FTS5 keeps four tables of its own, which go with it
             connection.execute(DOCUMENTS.format(number))
             connection.execute(SEARCH.format(number, CONTENTLESS_DELETE if NEEDS_NO_TERMS else ""))
             connection.execute("INSERT INTO searches VALUES (?, ?, x'')", (number, settings))
@@ -83,6 +83,7 @@ class FullText(SearchIndex):
         """Write in one transaction, or in that of this thread."""
         with self._file.writer("writing full text", self._name) as connection:
             writer = _Writer(connection, self._number(connection))
+            # First, since a document of the same write may be of a row that is removed.
             for row in gone:
                 writer.remove(row)
             lacking = [document.row for document in documents if not writer.put(document)]
@@ -113,6 +114,7 @@ class FullText(SearchIndex):
                 conditions.append(f"{column} = :{column}")
                 parameters[column] = value
         if query.language is not None:
+            # `-` and `.` are neighbours in ASCII, so this is de and all that begins with de-.
             conditions.append(
                 "(language = :language OR (language >= :language || '-' AND language < :language || '.'))"
             )
@@ -173,6 +175,7 @@ class _Writer:
     def put(self, document: Document) -> bool:
         """Write *document*; returns whether its terms were given, or are those that are stored."""
         row, terms = document.row, document.terms
+        # A capture that repeats the content changes what filters go by, and no term.
         if terms is None:
             updated = self._connection.execute(
                 f"UPDATE documents_{self.number} SET captured = ?, status = ?, type = ?, language = ?"
@@ -181,6 +184,7 @@ class _Writer:
             )
             return updated.rowcount == 1
         self.remove(row)
+        # Whether terms are kept depends on the SQLite that created the table, not on this one.
         packed = self._packer.compress("\n".join(terms).encode()) if self._keeps_terms else b""
         cursor = self._connection.execute(
             f"INSERT INTO documents_{self.number} (row, captured, digest, status, type, language, terms)"
@@ -200,7 +204,7 @@ class _Writer:
         document = self._connection.execute(find, (row,)).fetchone()
         if document is None:
             return
-        if self._keeps_terms:
+        if self._keeps_terms:  # FTS5 forgets what it was given, so it must be told what to take out
             terms = self._unpacker.decompress(document[1]).decode().split("\n")
             self._connection.execute(
                 f"INSERT INTO search_{number} (search_{number}, rowid, {COLUMNS})"

@@ -52,6 +52,7 @@ def rescue(file: str, target: Path, on_progress: Callable[[int], object] | None)
     check_free(target)
     with TemporaryDirectory(dir=target.parent, prefix=f"{target.name}.") as folder, ExitStack() as stack:
         copy = Path(folder) / path.name
+        # A copy, since to open a damaged file would write to it: SQLite copies the log back.
         _copy(path, copy)
         log = path.with_name(path.name + "-wal")
         if log.is_file():
@@ -71,6 +72,8 @@ def _copy(path: Path, target: Path) -> None:
     """Copy a file; what the disk cannot read, and what is missing at the end, becomes zeros."""
     with path.open("rb") as file, target.open("xb") as out:
         size = os.fstat(file.fileno()).st_size
+        # The header has the size of a page at 16 and the number of pages at 28 (https://sqlite.org/fileformat2.html).
+        # It may be damaged itself, so it adds no more than the file has.
         if not path.name.endswith("-wal"):
             header = os.pread(file.fileno(), 100, 0)
             width = int.from_bytes(header[16:18], "big")
@@ -123,10 +126,11 @@ class _OneTable:
 
     def copy(self) -> None:
         """Copy all that can be read."""
-        low, is_whole = self._run(b"", None)
+        low, is_whole = self._run(b"", None)  # a table without damage is read in one go
         if is_whole:
             return
         high, _ = self._run(low or b"", None, reverse=True)
+        # Each gap has the number of tries in a row that brought nothing, or a damaged page would be tried at every key.
         gaps = [(low or b"", high, 0)]
         while gaps:
             low, high, empty = gaps.pop()
@@ -160,6 +164,7 @@ class _OneTable:
             with closing(cursor):
                 for record in cursor:
                     row = record[0]
+                    # A damaged page may pass for a good one: types and the order of rows tell.
                     if tuple(map(type, record)) != self._kinds:
                         raise DamagedCells("a record has a value of a wrong type")
                     if last is not None and (row > last if reverse else row < last):
@@ -177,6 +182,7 @@ class _OneTable:
         return last, True
 
     def _write(self, records: list[tuple[object, ...]]) -> None:
+        # IGNORE: runs from both ends may meet in the same rows.
         self.records += max(0, self._target.executemany(self._insert, records).rowcount) if records else 0
         records.clear()
 

@@ -187,6 +187,7 @@ class SQLiteTables(Store):
 
         Writers wait while the file is rewritten at the end, which needs as much space again.
         """
+        # Sweeping only frees pages inside of the database; VACUUM gives them back, and nobody else may write then.
         for table in tables:
             sweep_all(self._database, table, clock.milliseconds)
         with self._database.exclusive("compacting the file") as connection:

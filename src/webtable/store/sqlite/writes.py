@@ -107,7 +107,7 @@ def _markers(connection: sqlite3.Connection, family: int, row: bytes, cells: Seq
     scopes = [
         scope for _, qualifier, stamp, _ in cells for scope in (COLUMN + qualifier, exact_scope(stamp, qualifier))
     ]
-    width = next(2 * width for width in _WIDTHS if len(cells) <= width)
+    width = next(2 * width for width in _WIDTHS if len(cells) <= width)  # two scopes a cell
     parameters = [row, b"", *scopes, *scopes[-1:] * (width - len(scopes))]
     find = f"SELECT scope, timestamp FROM deletes_{family} WHERE row = ? AND scope IN ({_repeated('?', width + 1)})"
     return dict(connection.execute(find, parameters).fetchall())
@@ -140,7 +140,7 @@ def rows_in(connection: sqlite3.Connection, table: str, rows: Iterable[bytes]) -
     rows = list(dict.fromkeys(rows))
     for start in range(0, len(rows), _TOGETHER):
         group = rows[start : start + _TOGETHER]
-        width = next(width for width in _WIDTHS if len(group) <= width)
+        width = next(width for width in _WIDTHS if len(group) <= width)  # the last row again fills the list
         find = f"SELECT 1 FROM {table} WHERE row = column1"
         parameters = [*group, *group[-1:] * (width - len(group))]
         query = f"SELECT column1 FROM (VALUES {_repeated('(?)', width)}) WHERE EXISTS ({find})"
