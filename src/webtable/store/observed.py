@@ -91,14 +91,7 @@ class WrappedStore(Store):
         return self.around(call, lambda: self.wrapped._read(table, rows, wanted))
 
     def _read_cells(
-        self,
-        table: str,
-        rows: Sequence[bytes],
-        family: bytes,
-        qualifiers: KeyRange,
-        limit: int,
-        *,
-        keys_only: bool,
+        self, table: str, rows: Sequence[bytes], family: bytes, qualifiers: KeyRange, limit: int, *, keys_only: bool
     ) -> list[list[tuple[bytes, Cell]]]:
         arguments = {"rows": rows, "family": family, "qualifiers": qualifiers, "limit": limit, "keys_only": keys_only}
         return self.around(

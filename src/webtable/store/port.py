@@ -174,13 +174,7 @@ class Store(OptionalCalls, abc.ABC):
         return _rows_of(self._scan(table, disjoint, wanted, limit, reverse=reverse))
 
     def first_rows(
-        self,
-        table: str,
-        ranges: Sequence[KeyRange],
-        limit: int,
-        wanted: Wanted = EVERYTHING,
-        *,
-        reverse: bool = False,
+        self, table: str, ranges: Sequence[KeyRange], limit: int, wanted: Wanted = EVERYTHING, *, reverse: bool = False
     ) -> list[list[Row]]:
         """Return, for each of *ranges*, its first *limit* rows: the opening move of a merge over many ranges.
 
@@ -204,14 +198,7 @@ class Store(OptionalCalls, abc.ABC):
 
     @abc.abstractmethod
     def _read_cells(
-        self,
-        table: str,
-        rows: Sequence[bytes],
-        family: bytes,
-        qualifiers: KeyRange,
-        limit: int,
-        *,
-        keys_only: bool,
+        self, table: str, rows: Sequence[bytes], family: bytes, qualifiers: KeyRange, limit: int, *, keys_only: bool
     ) -> list[list[tuple[bytes, Cell]]]:
         """Implement `read_cells`; there are rows and qualifiers, and *limit* is over 0."""
 

@@ -27,6 +27,7 @@ from webtable.store.rows import MAX_ROW_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
 
 # --- Errors -----------------------------------------------------------------------------------------------------------
@@ -609,6 +610,29 @@ class Connections:
         with suppress(IndexError):
             while True:
                 self.close(self.readers.pop())
+
+
+class Database(Protocol):
+    """A database of SQLite that threads share: a file, or one in memory."""
+
+    name: str
+    max_cell: int
+    closed: bool
+
+    def check_open(self) -> None:
+        """Raise `StoreError` if it is closed."""
+
+    def reader(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Lend a connection in a transaction that reads."""
+
+    def writer(self, purpose: str = ..., table: str | None = ...) -> AbstractContextManager[sqlite3.Connection]:
+        """Lend the connection in a transaction that writes."""
+
+    def exclusive(self, purpose: str = ...) -> AbstractContextManager[sqlite3.Connection]:
+        """Lend the connection that writes, without a transaction."""
+
+    def close(self) -> None:
+        """Close it."""
 
 
 def bytes_of(connection: sqlite3.Connection, pages: str = "page_count") -> int:

@@ -260,12 +260,7 @@ def reader(connection: sqlite3.Connection, table: StoredTable, wanted: Wanted, n
         column = Wanted([wanted.containing.column], time_range=wanted.time_range)
         search = _WordSearch(reader(connection, table, column, now), wanted.containing)
     return Reader(
-        connection,
-        make(table, wanted),
-        now,
-        only_keys=wanted.keys_only,
-        plain=wanted.time_range is None,
-        search=search,
+        connection, make(table, wanted), now, only_keys=wanted.keys_only, plain=wanted.time_range is None, search=search
     )
 
 

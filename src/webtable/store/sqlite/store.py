@@ -6,7 +6,7 @@ import random
 import warnings
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 from webtable._clock import clock
 from webtable.errors import StoreError, StoreRefused, TableNotFound
@@ -35,30 +35,8 @@ if TYPE_CHECKING:
     from webtable.store.health import Check, Rescued
     from webtable.store.rows import Wanted
     from webtable.store.sqlite.catalogue import StoredTable
+    from webtable.store.sqlite.connections import Database
     from webtable.store.url import StoreURL
-
-
-class Database(Protocol):
-    """A database of SQLite that threads share: a file, or one in memory."""
-
-    name: str
-    max_cell: int
-    closed: bool
-
-    def check_open(self) -> None:
-        """Raise `StoreError` if it is closed."""
-
-    def reader(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Lend a connection in a transaction that reads."""
-
-    def writer(self, purpose: str = ..., table: str | None = ...) -> AbstractContextManager[sqlite3.Connection]:
-        """Lend the connection in a transaction that writes."""
-
-    def exclusive(self, purpose: str = ...) -> AbstractContextManager[sqlite3.Connection]:
-        """Lend the connection that writes, without a transaction."""
-
-    def close(self) -> None:
-        """Close it."""
 
 
 class SQLiteTables(Store):
@@ -101,14 +79,7 @@ class SQLiteTables(Store):
         return [row_of[key] for key in rows]
 
     def _read_cells(
-        self,
-        table: str,
-        rows: Sequence[bytes],
-        family: bytes,
-        qualifiers: KeyRange,
-        limit: int,
-        *,
-        keys_only: bool,
+        self, table: str, rows: Sequence[bytes], family: bytes, qualifiers: KeyRange, limit: int, *, keys_only: bool
     ) -> list[list[tuple[bytes, Cell]]]:
         """Return the cells of each of *rows*, all as of one moment."""
         with self._database.reader() as connection:
@@ -250,12 +221,7 @@ class SQLiteStore(SQLiteTables):
     )
 
     def __init__(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        create: bool = False,
-        timeout: float = 30.0,
-        max_cell: int | None = None,
+        self, path: str | os.PathLike[str], *, create: bool = False, timeout: float = 30.0, max_cell: int | None = None
     ) -> None:
         self._file = StoreFile(path, create=create, timeout=timeout, max_cell=max_cell)
         super().__init__(self._file, timeout)

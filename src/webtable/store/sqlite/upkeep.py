@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from webtable.schema import FamilySchema
     from webtable.store.sqlite.catalogue import Family
+    from webtable.store.sqlite.connections import Database
     from webtable.store.sqlite.file import StoreFile
-    from webtable.store.sqlite.store import Database
 
 
 # --- Sweeping ---------------------------------------------------------------------------------------------------------
