@@ -19,7 +19,7 @@ from webtable.display.text import minute_text, size_text
 from webtable.errors import InvalidArgument, UnknownColumn
 from webtable.page.json_lines import ATTRIBUTES, TYPES
 from webtable.page.page import BLANK, Page
-from webtable.page.parts import unknown_column
+from webtable.page.parts import Bookkeeping, unknown_column
 from webtable.rowkey import registered_domain
 from webtable.rowkey.fields.domain import reversed_host
 from webtable.rowkey.urls import URLParts, split_url
@@ -39,7 +39,7 @@ PAGE_COLUMNS = tuple(name for name in ATTRIBUTES if name != "same_as")
 """All fields of a page."""
 _OF_COUNTS = ("inlinks", "internal", "external", "self_links", "counted_at")
 _OF_URL = ("host", "host_reversed", "registered_domain", "scheme", "path", "query")
-_INTERNAL = ("links_digest", "inlinks_at", "hints_at", "similarity", "html_facts", "payload_digest", "repeats_at")
+_INTERNAL = set(Bookkeeping.__struct_fields__) - {"content_at", "only_self_links"}
 COMPUTED: Final = {
     "text": "body",
     **dict.fromkeys(_OF_COUNTS, "link_counts"),
