@@ -97,12 +97,15 @@ class TableContext(msgspec.Struct, frozen=True):
         return self.store.read(self.table, rows, wanted)
 
     def scan(
-        self, wanted: Wanted, ranges: Sequence[KeyRange] | None = None, *, limit: int | None = None
+        self, wanted: Wanted, ranges: Sequence[KeyRange] | None = None, *, after: bytes = b"", limit: int | None = None
     ) -> Iterator[Row]:
-        """Yield the rows of the table in these *ranges*, by default all of its part, as they are stored."""
-        return self.store.scan(
-            self.table, [self.keys_of(self.table)] if ranges is None else ranges, wanted, limit=limit
-        )
+        """Yield the rows of the table in these *ranges*, by default all of its part, those after the row *after*.
+
+        They come as they are stored, in the order of their keys with the salts.
+        """
+        ranges = [self.keys_of(self.table)] if ranges is None else ranges
+        rest = [keys.after(after) for keys in ranges] if after else ranges
+        return self.store.scan(self.table, rest, wanted, limit=limit)
 
     def pages_up_to(self, limit: int | None) -> int:
         """Return how many pages the table has, as far as *limit*; their keys alone are read."""

@@ -30,7 +30,6 @@ from webtable.repository.page_storage.state import Deleted, KeyedPage, PageWrite
 from webtable.repository.partitions.processes import PartTask, TableAddress, Whole, check_workers, done_by, parts_of
 from webtable.repository.questions.page import versions_in
 from webtable.repository.reading.read_ahead import MOST_KEPT
-from webtable.repository.reading.scan import ScanSpec, in_storage_order
 from webtable.repository.upkeep.cells import is_unsigned, sign_pages, with_signature
 from webtable.repository.upkeep.queue import RecountQueue
 from webtable.repository.upkeep.revisits import AT_ONCE, OpenRevisits, page_in
@@ -38,22 +37,19 @@ from webtable.repository.upkeep.updates import Updater
 from webtable.repository.writing.batch import BatchWriter, complete
 from webtable.repository.writing.capture_checks import checked, hidden
 from webtable.repository.writing.plan import BatchPlan, PagePut, PlannedWrite, Prepared
-from webtable.rowkey import KeyRange
 from webtable.rowkey.ranges import ALL_KEYS
 from webtable.store import Cell, Delete, NewCell, Put, Row, TimeRange
 from webtable.store.rows import ALL_QUALIFIERS, Wanted
 from webtable.store.url import StoreURL
 
 if TYPE_CHECKING:
+    from webtable.rowkey import KeyRange
     from os import PathLike
 
     from webtable.repository.arguments import Progress
 
 
-# --- The two tables of a copy, what of a page is stored in both of them, and how fast their rows are read -------------
-
-
-# --- The counts of a copy: pages, versions and bytes written, and rows that were skipped ------------------------------
+# --- What is reported of a copy ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +131,7 @@ class Counts:
         return Copied(**self._counts, examples=tuple(self._examples), errors=tuple(self._errors), resumed=self.resumed)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- The two tables of a copy, and what of a page is stored in both ---------------------------------------------------
 
 
 class RateLimit:
@@ -179,6 +175,11 @@ class RowPair(NamedTuple):
     there: Stored
     here: Stored
 
+    @property
+    def weight(self) -> int:
+        """About how many bytes of bodies the page has in the source."""
+        return sum(version.capture.size or 0 for version in self.there.versions)
+
 
 class ComparedRows(NamedTuple):
     """Some rows of the source, up to the row key `last`, and errors for those that cannot be copied."""
@@ -198,9 +199,8 @@ class TablePair:
     @property
     def keep_inlinks(self) -> bool:
         """Whether both tables store inlinks."""
-        return all(
-            any(index.keeps_inlinks for index in side.indexes.read().values()) for side in (self.source, self.target)
-        )
+        sides = (side.indexes.read().values() for side in (self.source, self.target))
+        return all(any(index.keeps_inlinks for index in indexes) for indexes in sides)
 
     @property
     def _light(self) -> list[bytes]:
@@ -216,29 +216,26 @@ class TablePair:
     def pieces(self, after: bytes, limit: RateLimit) -> Iterator[ComparedRows]:
         """Yield the rows of the source after the row key *after* that are pages or deleted pages, some at once."""
         wanted = Wanted(self._light, versions=self.source.layouts.recent().versions)
-        spec = ScanSpec(self.source.table, [self.source.keys_of(self.source.table)], wanted)
-        scanned = in_storage_order(self.source.store, spec, after or None)
+        scanned = self.source.scan(wanted, after=after)
         while rows := list(islice(scanned, limit.at_once(ROWS_AT_ONCE))):
             yield self._piece(rows)
             limit.wait(len(rows))
 
     def _piece(self, rows: Sequence[Row]) -> ComparedRows:
-        piece = ComparedRows(rows[-1].key, [], [])
-        readable: list[tuple[Row, Stored, bytes]] = []
+        damaged: list[DamagedRow] = []
+        readable: list[tuple[Row, bytes, Stored]] = []
         for row in rows:
             key, there = self.target_row(row.key), self.source.codec.stored(row)
             if isinstance(key, DamagedRow):
-                piece.damaged.append(key)
+                damaged.append(key)
             elif there.unreadable is not None:
-                piece.damaged.append(there.unreadable.error)
+                damaged.append(there.unreadable.error)
             else:
-                readable.append((row, there, key))
-        keys = [key for _, _, key in readable]
-        stored = self.target.pages.stored(keys, self.target.layouts.recent().versions) if keys else []
-        piece.rows.extend(
-            RowPair(row, key, there, here) for (row, there, key), here in zip(readable, stored, strict=True)
-        )
-        return piece
+                readable.append((row, key, there))
+        keys = [key for _, key, _ in readable]
+        stored = self.target.pages.stored(keys, self.target.layouts.recent().versions)
+        pairs = [RowPair(*of_source, here) for of_source, here in zip(readable, stored, strict=True)]
+        return ComparedRows(rows[-1].key, pairs, damaged)
 
     def target_row(self, row: bytes) -> bytes | DamagedRow:
         """Return the row key in the target for the *row* of the source, or an error if there is none."""
@@ -265,11 +262,8 @@ class TablePair:
         if here.page.fetched_at > there.page.fetched_at:
             return "own"
         brought_there = set(map(_brought, there.versions))
-        return (
-            "outdated"
-            if all(_brought(version) in brought_there or self._is_gone(there, version.at) for version in here.versions)
-            else "own"
-        )
+        others = (version.at for version in here.versions if _brought(version) not in brought_there)
+        return "outdated" if all(self._is_gone(there, at) for at in others) else "own"
 
     def _is_gone(self, there: Stored, at: datetime) -> bool:
         """Whether the source would no longer keep a version of that moment."""
@@ -314,14 +308,11 @@ def _brought(version: Version) -> tuple[object, ...]:
     return version.at, capture.digest, capture.status, capture.redirect_to
 
 
-# --- The first pass of a copy: pages with all their versions, their entries in indexes, and deletes -------------------
+# --- The first pass: pages with all their versions, their entries in indexes, and deletes -----------------------------
 #
 # A page that is the same in the target is skipped. A page that is missing there, or outdated, is written as it is
 # stored: with its dates, its counts and its bodies, which are not compressed again. A page that has other captures in
 # the target is put capture by capture, like a crawler would, so that each is stored in its place among them.
-
-
-# --- The content of rows of the source, all versions of pages, converted to cells of the target -----------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,46 +344,30 @@ class ContentReader:
 
     def __init__(self, tables: TablePair) -> None:
         self._source = tables.source.codec
-        self._target = tables.target.codec
         self._repacks = tables.source.layout.compression != tables.target.layout.compression
         self._compress = tables.target.layout.compression != "none"
 
     def content(self, row: Row, versions: Sequence[Version]) -> Content:
         """Return the content of *row* in these *versions*, which are to be copied."""
         content = Content([], {}, [])
-        wanted = {milliseconds(version.at) for version in versions}
-        names = self._source.columns
-        bodies = {cell.timestamp: cell for cell in row.cells.get(names.body, ())}
-        links = {cell.timestamp: cell for cell in row.cells.get(names.urls, ())}
-        for cell in row.cells.get(names.capture, ()):
-            if cell.timestamp not in wanted:
-                continue
-            try:
-                self._add(content, row, cell, bodies.get(cell.timestamp), links.get(cell.timestamp))
-            except DamagedRow as exc:
-                content.damaged.append(exc)
+        wanted, names = {milliseconds(version.at) for version in versions}, self._source.columns
+        bodies, links = _by_date(row, names.body), _by_date(row, names.urls)
+        for at, cell in _by_date(row, names.capture).items():
+            if at in wanted:
+                try:
+                    self._add(content, row, cell, bodies.get(at), links.get(at))
+                except DamagedRow as exc:
+                    content.damaged.append(exc)
         return content
-
-    def cells(self, row: bytes, content: Content) -> Iterator[NewCell]:
-        """Yield the cells of *content* in the *row* of the target."""
-        for version in content.packed:
-            yield from self._target.version_cells(row, version)
 
     def captures(self, row: Row, content: Content, page: Page) -> list[Page]:
         """Return *content* and the *page* of *row* as captures, oldest first, as a crawler has put them."""
-        source, names = self._source, self._source.columns
-        cells = {cell.timestamp: cell for cell in row.cells[names.capture]} if content.packed else {}
-        bodies = {cell.timestamp: cell for cell in row.cells.get(names.body, ())}
-        captures = [
-            replace(
-                source.version(
-                    row, cells[version.timestamp], None if version.body is None else bodies[version.timestamp]
-                ),
-                outlinks=None if version.timestamp not in content.links else tuple(content.links[version.timestamp]),
-                _content_at=None,
-            )
-            for version in reversed(content.packed)
-        ]
+        names, captures = self._source.columns, list[Page]()
+        cells, bodies = _by_date(row, names.capture), _by_date(row, names.body)
+        for at, _, body, _ in reversed(content.packed):
+            version = self._source.version(row, cells[at], None if body is None else bodies[at])
+            links = tuple(content.links[at]) if at in content.links else None
+            captures.append(replace(version, outlinks=links, _content_at=None))
         if not captures or page.fetched_at > captures[-1].fetched_at:
             own = [version for version in captures if version.fetched_at == page.stored.content_at]
             html, links = (own[0].body, own[0].outlinks) if own else (None, None)
@@ -403,13 +378,14 @@ class ContentReader:
         version = self._source.capture(row, cell)
         capture = version.capture
         # Another capture of the same millisecond may have left its body or links.
-        unpacked = None if body is None or capture.digest is None else self._body(row, body, version)
-        own_links = None if links is None or not capture.has_links else self._source.links(row, links)
+        body, links = body if capture.digest is not None else None, links if capture.has_links else None
+        # Each is read even where it is copied as it is: damage must not be.
+        unpacked = None if body is None else self._body(row, body, version)
         packed = None if unpacked is None or body is None else self._packed(body.value, unpacked)
-        packed_links = None if own_links is None or links is None else self._packed(links.value)
+        if links is not None:
+            content.links[cell.timestamp] = self._source.links(row, links)
+        packed_links = None if links is None else self._packed(links.value)
         content.packed.append(PackedVersion(cell.timestamp, capture, packed, packed_links))
-        if own_links is not None:
-            content.links[cell.timestamp] = own_links
 
     def _packed(self, stored: bytes, unpacked: bytes | None = None) -> bytes:
         """Return a *stored* body or list of links as the target stores it: unchanged, if both compress the same way."""
@@ -427,7 +403,8 @@ class ContentReader:
         return body
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+def _by_date(row: Row, column: bytes) -> dict[int, Cell]:
+    return {cell.timestamp: cell for cell in row.cells.get(column, ())}
 
 
 class _Copy(NamedTuple):
@@ -467,7 +444,7 @@ class PageCopier:
             for damaged in piece.damaged:
                 self._counts.add_damaged(damaged)
             others = [pair for pair in piece.rows if self._differs(pair)]
-            for piece_pairs in together((pair, self._weight(pair)) for pair in others):
+            for piece_pairs in together((pair, pair.weight) for pair in others):
                 self._copy(piece_pairs)
                 yield piece_pairs[-1].row.key
             yield piece.last
@@ -481,9 +458,6 @@ class PageCopier:
         is_same = self._tables.relation(pair.there, pair.here) == "same"
         self._counts.add(unchanged=is_same)
         return not is_same
-
-    def _weight(self, pair: RowPair) -> int:
-        return sum(version.capture.size or 0 for version in pair.there.versions)
 
     def _copy(self, pairs: Sequence[RowPair]) -> None:
         deleted = [pair for pair in pairs if not covers(pair.here.deleted, pair.there.deleted)]
@@ -520,7 +494,7 @@ class PageCopier:
         source, target = self._tables.source, self._tables.target
         names, versions = source.codec.columns, source.layout.versions
         columns = [names.page, names.deleted, names.urls, source.codec.family]
-        rows = source.store.read(source.table, [pair.row.key for pair in pairs], Wanted(columns, versions=versions))
+        rows = source.read([pair.row.key for pair in pairs], Wanted(columns, versions=versions))
         renewed = list(stale)
         now: dict[bytes, Stored] = {}
         if self._dry_run:
@@ -594,7 +568,8 @@ class PageCopier:
 
     def _cells(self, copy: _Copy) -> list[NewCell]:
         codec, row = self._tables.target.codec, copy.target_row
-        cells = [*self._reader.cells(row, copy.content), *codec.metadata_cells(row, copy.page, copy.here.page)]
+        content = (cell for version in copy.content.packed for cell in codec.version_cells(row, version))
+        cells = [*content, *codec.metadata_cells(row, copy.page, copy.here.page)]
         codec.check_sizes(copy.page, cells)
         return cells
 
@@ -652,10 +627,7 @@ def _is_hidden(at: datetime, here: Stored) -> bool:
     return here.deleted is not None and here.deleted.hides(at)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-
-
-# --- The second pass of a copy: the inlinks of rows, read side by side in both tables ---------------------------------
+# --- The second pass: inlinks, read side by side in both tables -------------------------------------------------------
 
 
 class RowInlinks(NamedTuple):
@@ -683,9 +655,7 @@ class InlinkPairs:
     def pieces(self, after: bytes, limit: RateLimit) -> Iterator[tuple[bytes, Iterator[list[RowInlinks]]]]:
         """Yield the inlinks of the rows after the row key *after*, some rows at once, with the last of these rows."""
         source = self._tables.source
-        wanted = Wanted([self._there + b":"], keys_only=True)
-        spec = ScanSpec(source.table, [source.keys_of(source.table)], wanted)
-        scanned = in_storage_order(source.store, spec, after or None)
+        scanned = source.scan(Wanted([self._there + b":"], keys_only=True), after=after)
         while rows := [row.key for row in islice(scanned, limit.at_once(ROWS_AT_ONCE))]:
             yield rows[-1], self._some(rows)
             limit.wait(len(rows))
@@ -723,15 +693,16 @@ class InlinkPairs:
 
     def exactly(self, inlinks: RowInlinks, qualifiers: Sequence[bytes]) -> list[dict[bytes, Cell]]:
         """Return the cells of a row with these *qualifiers*, in the source and in the target."""
-        sides = []
-        for side, row, family in (
+        sides = (
             (self._tables.source, inlinks.row, self._there),
             (self._tables.target, inlinks.target_row, self._here),
-        ):
+        )
+        cells = []
+        for side, key, family in sides:
             columns = {family + b":" + qualifier: qualifier for qualifier in qualifiers}
-            (cells,) = side.store.read(side.table, [row], Wanted(list(columns)))
-            sides.append({columns[column]: versions[0] for column, versions in cells.cells.items()} if cells else {})
-        return sides
+            (row,) = side.read([key], Wanted(list(columns)))
+            cells.append({columns[column]: versions[0] for column, versions in row.cells.items()} if row else {})
+        return cells
 
 
 class InlinkCopier:
@@ -788,7 +759,7 @@ class InlinkCopier:
         return self._here + b":" + qualifier
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- The copy as a whole ----------------------------------------------------------------------------------------------
 
 
 Step = Literal["pages", "inlinks"]
@@ -829,7 +800,7 @@ def copy(
     with Journal(resume, f"copy to {target.name}", CopyPlaces, seconds=0).alone("copy") as journal:
         places = journal.begun() or CopyPlaces()
         began = places.of.get(source.name, CopyPlace())
-        if began.row and _has_no_pages(target):
+        if began.row and not target.pages_up_to(1):
             began = CopyPlace()  # the target was created again
         counts.resumed = bool(began.row)
         try:
@@ -840,19 +811,13 @@ def copy(
                         journal.keep(places)
                     if on_copied is not None:
                         on_copied(counts.copied())
-        except BaseException:
-            _save(journal, places)
-            raise
-        places.of.pop(source.name, None)
-        _save(journal, places)
+            places.of.pop(source.name, None)
+        finally:  # also after an interrupt, from which the next call goes on
+            if places.of:
+                journal.keep(places)
+            else:
+                journal.end()
     return counts.copied()
-
-
-def _save(journal: Journal[CopyPlaces], places: CopyPlaces) -> None:
-    if places.of:
-        journal.keep(places)
-    else:
-        journal.end()
 
 
 def _copied(
@@ -921,11 +886,6 @@ def _copy_part(
     return counts, after
 
 
-def _has_no_pages(target: TableContext) -> bool:
-    wanted = Wanted([target.codec.columns.page], keys_only=True)
-    return next(target.store.scan(target.table, [KeyRange()], wanted, limit=1), None) is None
-
-
 def check_apart(source: TableContext, target: TableContext) -> None:
     """Raise `InvalidArgument` if both are the same table."""
     same_store = source.store is target.store or _place(source.store.name) == _place(target.store.name)
@@ -948,7 +908,7 @@ def check_kept(source: TableContext, ttl: int | None, name: str) -> None:
         return
     column = source.codec.columns.capture
     past = TimeRange(0, now_in_milliseconds() - ttl * 1000 + 1)
-    old = next(source.store.scan(source.table, [KeyRange()], Wanted([column], time_range=past), limit=1), None)
+    old = next(source.scan(Wanted([column], time_range=past), limit=1), None)
     if old is not None:
         at = possible_moment(old.cells[column][0].timestamp)
         raise errors.ExpiredCapture(
@@ -960,7 +920,7 @@ def check_kept(source: TableContext, ttl: int | None, name: str) -> None:
         )
 
 
-# --- The comparison of a copy with its source: pages, versions, digests, and on request all bodies and links ----------
+# --- The check of a copy ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -990,91 +950,87 @@ class CopyCheck:
         return not (self.missing or self.different or self.deleted)
 
 
-class _Differences:
-    """The counts of a `CopyCheck` by name, and `there`: how many pages of the source the target has."""
+class _Check:
+    """A comparison of two tables under way: the counts of a `CopyCheck`, and how many pages the target has `there`."""
 
-    def __init__(self) -> None:
+    def __init__(self, tables: TablePair) -> None:
+        self._tables = tables
+        self._examples: list[str] = []
         self.counts = Counter[str]()
-        self.examples: list[str] = []
 
-    def add(self, what: str, tables: TablePair, row: bytes) -> None:
+    def _add(self, what: str, row: bytes) -> None:
         """Count a page as *what*, the kind of its difference, and keep its URL if there are few."""
         self.counts[what] += 1
-        if len(self.examples) < MOST_KEPT:
-            self.examples.append(tables.source.key.url_of(row))
+        if len(self._examples) < MOST_KEPT:
+            self._examples.append(self._tables.source.key.url_of(row))
+
+    def compare(self, pair: RowPair) -> bool:
+        """Count a row, and return whether it seems to be the same, without comparing bodies."""
+        there, here = pair.there, pair.here
+        self.counts["there"] += here.page is not None
+        if there.page is None:
+            if here.page is not None and there.deleted is not None and there.deleted.hides(here.page.fetched_at):
+                self._add("deleted", pair.row.key)
+            return False
+        self.counts.update(pages=1, versions=len(there.versions))
+        relation = self._tables.relation(there, here)
+        if relation == "own":
+            self.counts["own"] += 1
+        elif relation == "outdated" or not covers(here.deleted, there.deleted):
+            self._add("missing" if here.page is None else "different", pair.row.key)
+        return relation == "same"
+
+    def compare_bodies(self, pairs: Sequence[RowPair]) -> None:
+        """Compare all versions of pages that seem to be the same, with their bodies and links."""
+        source, target = self._tables.source, self._tables.target
+        rows = _in_full(source, [pair.row.key for pair in pairs])
+        copies = _in_full(target, [pair.target_row for pair in pairs])
+        for pair, row, copied in zip(pairs, rows, copies, strict=True):
+            there = {} if row is None else dict(versions_in(source, row))
+            here = {} if copied is None else dict(versions_in(target, copied))
+            kept = {moment for moment, _ in self._tables.kept(pair.there.versions)}
+            if any(isinstance(version, DamagedRow) for version in there.values()):
+                self.counts["damaged"] += 1
+            elif any(here.get(at) != version for at, version in there.items() if moment_of(at) in kept):
+                self._add("different", pair.row.key)
+
+    def compare_links(self) -> None:
+        """Compare the inlinks of all rows."""
+        added = b""
+        for row, links, differs in differing_rows(self._tables):
+            self.counts["links"] += links
+            if differs and row != added:  # a row with many links comes several times
+                self._add("different", row)
+                added = row
+
+    def result(self) -> CopyCheck:
+        """Return the counts; those pages of the target that no page of the source met are `extra`."""
+        self.counts["extra"] = self._tables.target.pages_up_to(None) - self.counts["there"]
+        counts = {name: self.counts[name] for name in CopyCheck.__slots__ if name != "examples"}
+        return CopyCheck(**counts, examples=tuple(self._examples))
 
 
 def check_copy(source: TableContext, target: TableContext, on_progress: Progress | None, *, full: bool) -> CopyCheck:
     """Do what `TableMaintenance.check_copy` promises."""
-    tables, differences = TablePair(source, target), _Differences()
+    tables = TablePair(source, target)
+    check = _Check(tables)
     source.layouts.recent()
     for piece in tables.pieces(b"", RateLimit(None)):
-        differences.counts["damaged"] += len(piece.damaged)
-        same = [pair for pair in piece.rows if _compare(tables, pair, differences)]
-        if full:
-            for piece_pairs in together((pair, _weight(pair)) for pair in same):
-                _compare_bodies(tables, piece_pairs, differences)
+        check.counts["damaged"] += len(piece.damaged)
+        same = [pair for pair in piece.rows if check.compare(pair)]
+        # Of both tables, so twice the bytes.
+        for pairs in together((pair, 2 * pair.weight) for pair in same) if full else ():
+            check.compare_bodies(pairs)
         if on_progress is not None:
-            on_progress(differences.counts["pages"])
+            on_progress(check.counts["pages"])
     if full and tables.keep_inlinks:
-        _compare_links(tables, differences)
-    differences.counts["extra"] = _pages_of(target) - differences.counts["there"]
-    counts = {name: differences.counts[name] for name in CopyCheck.__slots__ if name != "examples"}
-    return CopyCheck(**counts, examples=tuple(differences.examples))
-
-
-def _compare(tables: TablePair, pair: RowPair, differences: _Differences) -> bool:
-    """Count a row, and return whether it seems to be the same, without comparing bodies."""
-    there, here = pair.there, pair.here
-    differences.counts["there"] += here.page is not None
-    if there.page is None:
-        if here.page is not None and there.deleted is not None and there.deleted.hides(here.page.fetched_at):
-            differences.add("deleted", tables, pair.row.key)
-        return False
-    differences.counts["pages"] += 1
-    differences.counts["versions"] += len(there.versions)
-    relation = tables.relation(there, here)
-    if relation == "own":
-        differences.counts["own"] += 1
-    elif relation == "outdated" or not covers(here.deleted, there.deleted):
-        differences.add("missing" if here.page is None else "different", tables, pair.row.key)
-    return relation == "same"
-
-
-def _compare_bodies(tables: TablePair, pairs: Sequence[RowPair], differences: _Differences) -> None:
-    rows = _in_full(tables.source, [pair.row.key for pair in pairs])
-    copies = _in_full(tables.target, [pair.target_row for pair in pairs])
-    for pair, row, copy in zip(pairs, rows, copies, strict=True):
-        there = {} if row is None else dict(versions_in(tables.source, row))
-        here = {} if copy is None else dict(versions_in(tables.target, copy))
-        kept = {moment for moment, _ in tables.kept(pair.there.versions)}
-        if any(isinstance(version, DamagedRow) for version in there.values()):
-            differences.counts["damaged"] += 1
-        elif any(here.get(at) != version for at, version in there.items() if moment_of(at) in kept):
-            differences.add("different", tables, pair.row.key)
-
-
-def _compare_links(tables: TablePair, differences: _Differences) -> None:
-    added = b""
-    for row, links, differs in differing_rows(tables):
-        differences.counts["links"] += links
-        if differs and row != added:  # a row with many links comes several times
-            differences.add("different", tables, row)
-            added = row
+        check.compare_links()
+    return check.result()
 
 
 def _in_full(side: TableContext, rows: Sequence[bytes]) -> list[Row | None]:
     columns = [side.codec.columns.urls, side.codec.family]
-    return side.store.read(side.table, rows, Wanted(columns, versions=side.layout.versions)) if rows else []
-
-
-def _weight(pair: RowPair) -> int:
-    return 2 * sum(version.capture.size or 0 for version in pair.there.versions)
-
-
-def _pages_of(side: TableContext) -> int:
-    wanted = Wanted([side.codec.columns.page], keys_only=True)
-    return sum(1 for _ in side.store.scan(side.table, [KeyRange()], wanted))
+    return side.read(rows, Wanted(columns, versions=side.layout.versions))
 
 
 def differing_rows(tables: TablePair) -> Iterator[tuple[bytes, int, bool]]:
