@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from webtable.repository.indexes.states import Indexes
+from webtable.repository.page_storage.cells import written
 from webtable.repository.page_storage.codec import PageCodec
 from webtable.repository.page_storage.layouts import Layouts, Limits, Refreshed
 from webtable.repository.page_storage.reader import PageReader
 from webtable.repository.reading.read_ahead import Damage
 from webtable.rowkey import KeyRange, WebKey
 from webtable.rowkey.ranges import ALL_KEYS
-from webtable.store import Row, Store, Wanted
+from webtable.store import Mutation, Row, Store, Wanted
 from webtable.store.metrics import Counts, log_event
 
 if TYPE_CHECKING:
@@ -106,6 +107,10 @@ class TableContext(msgspec.Struct, frozen=True):
         ranges = [self.keys_of(self.table)] if ranges is None else ranges
         rest = [keys.after(after) for keys in ranges] if after else ranges
         return self.store.scan(self.table, rest, wanted, limit=limit)
+
+    def write(self, mutations: Sequence[Mutation]) -> None:
+        """Write *mutations* to the table; raises the first error."""
+        written(self.store, self.table, mutations)
 
     def pages_up_to(self, limit: int | None) -> int:
         """Return how many pages the table has, as far as *limit*; their keys alone are read."""

@@ -24,7 +24,7 @@ from webtable.repository.context import TableContext
 from webtable.repository.journal import Journal
 from webtable.repository.links.inlink_cells import PAST, with_self_links
 from webtable.repository.maintenance.delete import Deletion
-from webtable.repository.page_storage.cells import NARROW, PIECE, pack, together, written
+from webtable.repository.page_storage.cells import NARROW, PIECE, pack, together
 from webtable.repository.page_storage.codec import PackedVersion, check_body
 from webtable.repository.page_storage.state import Deleted, KeyedPage, PageWrite, Stored, Version
 from webtable.repository.partitions.processes import PartTask, TableAddress, Whole, check_workers, done_by, parts_of
@@ -43,10 +43,10 @@ from webtable.store.rows import ALL_QUALIFIERS, Wanted
 from webtable.store.url import StoreURL
 
 if TYPE_CHECKING:
-    from webtable.rowkey import KeyRange
     from os import PathLike
 
     from webtable.repository.arguments import Progress
+    from webtable.rowkey import KeyRange
 
 
 # --- What is reported of a copy ---------------------------------------------------------------------------------------
@@ -735,7 +735,7 @@ class InlinkCopier:
         with target.store.transaction():
             entered = self._queue.entered({change.row for change in changes})
             self._queue.write([entered])
-            written(target.store, target.table, changes)
+            target.write(changes)
             self._queue.write([self._queue.done(entered)])
 
     def _changes(self, row: RowInlinks) -> Iterator[Put | Delete]:

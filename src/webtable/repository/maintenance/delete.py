@@ -58,15 +58,13 @@ class Deletion:
 
     def __init__(self, context: TableContext, *, with_inlinks: bool = True) -> None:
         self._context = context
-        self._store = context.store
-        self._table = context.table
-        self._codec = context.codec
         self._updater = Updater(context, with_inlinks=with_inlinks)
         self._revisits = OpenRevisits(context.store, context.table, context.key)
         names = context.codec.columns
-        # All columns of the family of content.
+        # Column by column: a delete of the family of metadata would hide the mark of the delete, which has its date.
         self._content = [names.body, names.capture, names.page, *names.plain.values()]
         self._links = [names.urls]
+        self._all = [*self._content, *self._links]
 
     def close(self) -> None:
         """Stop the threads."""
@@ -79,15 +77,14 @@ class Deletion:
 
         With *dry_run* they stay. All of them take as many calls as one does, and no body is read.
         """
-        names, now = self._codec.columns, now_in_milliseconds()
+        context, names, now = self._context, self._context.codec.columns, now_in_milliseconds()
         columns = [names.capture, names.page, *names.plain.values(), *self._links, names.deleted]
-        later = Wanted([*self._content, *self._links], time_range=TimeRange(now + 1), keys_only=True)
-        stored_rows = self._store.read(self._table, rows, Wanted(columns))
+        stored_rows = context.read(rows, Wanted(columns))
         # A read of its own, since the one above has no bodies: a delete that was killed may have left one alone.
-        dated_later = self._store.read(self._table, rows, later)
+        later = context.read(rows, Wanted(self._all, time_range=TimeRange(now + 1), keys_only=True))
         done, together = [], []
-        for row, stored, is_later in zip(rows, stored_rows, dated_later, strict=True):
-            if is_later is not None or stored is None or stored.cells.keys() == {names.deleted}:
+        for row, stored, dated_later in zip(rows, stored_rows, later, strict=True):
+            if dated_later is not None or stored is None or stored.cells.keys() == {names.deleted}:
                 done.append(self._of_each(row, is_meant, dry_run=dry_run))
             elif is_meant is None or is_meant(stored):
                 together.append(stored)
@@ -95,79 +92,71 @@ class Deletion:
             else:
                 done.append(False)
         if together and not dry_run:
-            with self._store.transaction():
-                removal = self._entered(together)
-                self._write([self._mark(stored, now) for stored in together])
+            with context.store.transaction():
+                removal = PageRemoval(self._updater, together).entered()
+                context.write([self._mark(stored, now) for stored in together])
                 self._remove(together, now, removal)
         return done
 
     def _of_each(self, row: bytes, is_meant: Callable[[Row], bool] | None, *, dry_run: bool) -> bool:
         """Do what `of` does for a page with cells that are dated later than now, or for a row without a page."""
-        deleted = self._codec.columns.deleted
-        (stored,) = self._store.read(self._table, [row], Wanted([*self._content, *self._links, deleted]))
-        if stored is None or stored.cells.keys() == {deleted} or (is_meant is not None and not is_meant(stored)):
+        stored = self._stored(row)
+        if stored is None or (is_meant is not None and not is_meant(stored)):
             return False
-        if dry_run:
-            return True
-        with self._store.transaction():
-            removal = self._entered([stored])
-            self._remove([stored], self._marked(stored, now_in_milliseconds()), removal)
+        if not dry_run:
+            with self._context.store.transaction():
+                removal = PageRemoval(self._updater, [stored]).entered()
+                self._remove([stored], self._marked(stored, now_in_milliseconds()), removal)
         return True
 
-    def _entered(self, rows: Sequence[Row]) -> PageRemoval:
-        removal = PageRemoval(self._updater, rows)
-        removal.enter()
-        return removal
+    def _stored(self, row: bytes) -> Row | None:
+        """Return all columns of a page, with the mark of a delete; None if that mark is all there is."""
+        deleted = self._context.codec.columns.deleted
+        (stored,) = self._context.read([row], Wanted([*self._all, deleted]))
+        return None if stored is None or stored.cells.keys() == {deleted} else stored
 
     def _remove(self, removed: Sequence[Row], until: int, removal: PageRemoval) -> None:
-        """Remove rows whose deletes are marked, up to a moment, and what other rows have of them.
-
-        The links of the pages are removed last: if this is interrupted, the next attempt finds by them which inlinks
-        are left.
-        """
-        self._write([Delete(row.key, until, self._content) for row in removed])
+        """Remove rows whose deletes are marked, up to a moment, and what other rows have of them."""
+        context = self._context
+        context.write([Delete(row.key, until, self._content) for row in removed])
         removal.remove(until)
-        self._write([Delete(row.key, until, self._links) for row in removed])
-        remove_documents(self._context, [row.key for row in removed])
-        self._revisits.close_those_of([self._context.key.unsalted(row.key) for row in removed], until)
+        # Last: if this is interrupted, the next attempt finds by the links which inlinks are left.
+        context.write([Delete(row.key, until, self._links) for row in removed])
+        remove_documents(context, [row.key for row in removed])
+        self._revisits.close_those_of([context.key.unsalted(row.key) for row in removed], until)
 
     def repeat(self, row: bytes, deleted: Deleted) -> None:
         """Remove the cells of *row* that *deleted*, a delete in another table, hides, and write the same mark."""
-        names = self._codec.columns
-        (stored,) = self._store.read(self._table, [row], Wanted([*self._content, *self._links, names.deleted]))
-        mark = Put(row, [self._codec.deleted_cell(row, deleted)])
-        if stored is None or stored.cells.keys() == {names.deleted}:
-            self._write([mark])
+        context, stored = self._context, self._stored(row)
+        mark = Put(row, [context.codec.deleted_cell(row, deleted)])
+        if stored is None:
+            context.write([mark])
             return
         until = milliseconds(deleted.until)
-        page, _ = self._context.pages.page_and_links(stored)
-        is_gone = page is None or deleted.hides(page.fetched_at)
+        page, _ = context.pages.page_and_links(stored)
         later = [
-            Delete(row, milliseconds(moment), [column], exact=True)
-            for moment in deleted.also
-            for column in (names.body, names.capture, names.page, *names.plain.values(), *self._links)
+            Delete(row, milliseconds(moment), [column], exact=True) for moment in deleted.also for column in self._all
         ]
-        with self._store.transaction():
-            self._revisits.close_those_of([self._context.key.unsalted(row)], until)
-            removal = self._entered([stored]) if is_gone else None
-            self._write([mark, *later, Delete(row, until, self._content)])
+        with context.store.transaction():
+            self._revisits.close_those_of([context.key.unsalted(row)], until)
+            # A page that was fetched since stays, with its entries and inlinks.
+            is_gone = page is None or deleted.hides(page.fetched_at)
+            removal = PageRemoval(self._updater, [stored]).entered() if is_gone else None
+            context.write([mark, *later, Delete(row, until, self._content)])
             if removal is not None:
                 removal.remove(until)
-                remove_documents(self._context, [row])
-            self._write([Delete(row, until, self._links)])
+                remove_documents(context, [row])
+            context.write([Delete(row, until, self._links)])
 
     def _marked(self, row: Row, now: int) -> int:
-        """Write the mark of a delete, remove cells dated later than *now*, and return up to when it must hide.
-
-        The mark is written before any delete: if this is interrupted, captures that the delete hides are refused.
-        """
+        """Write the mark of a delete, remove cells dated later than *now*, and return up to when it must hide."""
 
         def mark(until: int, later: Sequence[int]) -> None:
-            self._write([self._mark(row, until, later)])
+            # Before any delete: if this is interrupted, captures that the delete hides are refused.
+            self._context.write([self._mark(row, until, later)])
 
-        columns = [*self._content, *self._links]
         later, until = later_removed(
-            self._store, self._table, row, columns, now, on_dates=lambda dates: mark(now, dates)
+            self._context.store, self._context.table, row, self._all, now, on_dates=lambda dates: mark(now, dates)
         )
         if not later:
             mark(until, ())
@@ -175,14 +164,12 @@ class Deletion:
 
     def _mark(self, row: Row, until: int, later: Sequence[int] = ()) -> Put:
         """Return the put of the mark of a delete up to *until* that also hides the dates *later*."""
-        before = self._codec.deleted(row)
+        codec = self._context.codec
+        before = codec.deleted(row)
         also = {possible_moment(date) for date in later}.union(before.also if before else ())
         moment = max(possible_moment(until), before.until if before else EPOCH)
         deleted = Deleted(moment, tuple(sorted(date for date in also if date > moment)))
-        return Put(row.key, [self._codec.deleted_cell(row.key, deleted)])
-
-    def _write(self, mutations: Sequence[Put | Delete]) -> None:
-        written(self._store, self._table, mutations)
+        return Put(row.key, [codec.deleted_cell(row.key, deleted)])
 
 
 def delete_many(context: TableContext, rows: Sequence[bytes], *, dry_run: bool) -> list[bool]:
@@ -196,7 +183,9 @@ def delete_many(context: TableContext, rows: Sequence[bytes], *, dry_run: bool) 
     return [done.pop(row, False) for row in rows]
 
 
-# --- The erasure of a domain from the rows of other pages, and of the rest of its own rows once its pages are deleted
+# --- Erasure ----------------------------------------------------------------------------------------------------------
+#
+# The erasure of a domain from the rows of other pages, and of the rest of its own rows once its pages are deleted.
 #
 # Other pages have links to the domain, and inlinks from it. An erased link stays as a link to nowhere, so that a page
 # keeps the number of links that it had when it was fetched. All rows are read: no index has the links of older
@@ -253,7 +242,7 @@ class Erasure:
                 for key, (page, *_) in stored
                 if page is not None and page.same_as is not None and self._leads_there(page.same_as)
             ]
-            written(context.store, context.table, puts)
+            context.write(puts)
             revisits.remove([row for row, page in readable if (row, page) in erased or self._leads_there(page.url)])
 
     def of_its_own(self, domain: str, ranges: Sequence[KeyRange]) -> None:
@@ -275,7 +264,7 @@ class Erasure:
 
     def _rows_with(self, column: bytes, ranges: Sequence[KeyRange]) -> Iterator[list[bytes]]:
         """Yield the keys of the rows in *ranges* that have *column*, or any column of a family."""
-        stored = self._context.store.scan(self._context.table, ranges, Wanted([column], keys_only=True))
+        stored = self._context.scan(Wanted([column], keys_only=True), ranges)
         while rows := [row.key for row in islice(stored, _PIECE)]:
             yield rows
 
@@ -283,7 +272,7 @@ class Erasure:
         """Remove the link counts of some rows, and their entries in the link index."""
         context, column = self._context, self._context.codec.columns.links
         entries, deletes = [], []
-        for row in context.store.read(context.table, keys, Wanted([column])):
+        for row in context.read(keys, Wanted([column])):
             if row is None:
                 continue
             at = row.cells[column][0].timestamp
@@ -293,7 +282,7 @@ class Erasure:
                 entries += [Delete(entry, at) for entry in entries_of_row]
         if LINK.name in context.indexes.read():
             written(context.store, index_table_name(context.table, LINK.name), entries)
-        written(context.store, context.table, deletes)
+        context.write(deletes)
 
     def _forget_host(self, entry: Row) -> None:
         """Remove the entry of a host, cell by cell: a delete up to a moment would hide older cells put later."""
@@ -305,7 +294,7 @@ class Erasure:
                 written(store, table, [Delete(entry.key, until)])
 
     def _others(self) -> Iterator[bytes]:
-        rows = self._context.store.scan(self._context.table, [KeyRange()], Wanted(keys_only=True))
+        rows = self._context.scan(Wanted(keys_only=True))
         return (row.key for row in rows if self._context.key.unsalted(row.key) not in self._place)
 
     def _without_links(self, keys: Sequence[bytes]) -> list[Put]:
@@ -314,7 +303,7 @@ class Erasure:
         columns, versions = context.codec.with_checksums([context.codec.columns.urls]), max(2, context.layout.versions)
         weights = (weight * versions for weight in context.pages.weights(keys, ["outlinks"]))
         for piece in together(zip(keys, weights, strict=True)):
-            for row in context.store.read(context.table, piece, Wanted(columns, versions=versions)):
+            for row in context.read(piece, Wanted(columns, versions=versions)):
                 cells = self._link_cells(row) if row is not None else []
                 if row is not None and cells:
                     puts.append(Put(row.key, cells))
@@ -363,7 +352,7 @@ class Erasure:
             return False
 
 
-# --- Deletes of the pages of a site: all of them, or those of a status or an age --------------------------------------
+# --- Deletes of the pages of a site -----------------------------------------------------------------------------------
 
 
 class DeletedPage(NamedTuple):
@@ -485,25 +474,21 @@ class Retention:
 
 
 def _deleted_page(page: Page | DamagedRow | None, versions: int) -> DeletedPage:
-    match page:
-        case Page():
-            return DeletedPage(page.url, page.fetched_at, page.status, page.size, versions)
-        case DamagedRow():
-            return DeletedPage(page.url, None, None, None, versions)
-        case None:
-            return DeletedPage(None, None, None, None, versions)
+    if isinstance(page, Page):
+        return DeletedPage(page.url, page.fetched_at, page.status, page.size, versions)
+    return DeletedPage(None if page is None else page.url, None, None, None, versions)
 
 
-# --- Compaction, which frees the space of what was deleted, and forgets the deletes -----------------------------------
+# --- Compaction -------------------------------------------------------------------------------------------------------
 
 
 def forget_deletes(context: TableContext, *, dry_run: bool = False) -> int:
     """Remove the marks of deletes, unless it is a *dry_run*, and return how many pages had one."""
-    store, table, column, count = context.store, context.table, context.codec.columns.deleted, 0
-    rows = store.scan(table, [KeyRange()], Wanted([column]))
+    column, count = context.codec.columns.deleted, 0
+    rows = context.scan(Wanted([column]))
     while piece := list(islice(rows, _PIECE)):
         if not dry_run:
-            written(store, table, [Delete(row.key, row.cells[column][0].timestamp, [column]) for row in piece])
+            context.write([Delete(row.key, row.cells[column][0].timestamp, [column]) for row in piece])
         count += len(piece)
     return count
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from msgspec.structs import replace
 
@@ -213,13 +213,14 @@ class PageRemoval:
             self._found = [(row, pages.get(row), links) for row, _, links in self._found]
         self._entered: Put | None = None
 
-    def enter(self) -> None:
+    def entered(self) -> Self:
         """Enter the recounts that the removal will need into the queue."""
         targets = {target for _, _, links in self._found for target in links}
         pages = [row for row, _, _ in self._found] if any(index.counts_pages for index in self._indexes) else []
         if targets or pages:
             self._entered = self._updater.queue.entered(targets, pages=pages)
             self._updater.queue.write([self._entered])
+        return self
 
     def remove(self, until: int) -> None:
         """Remove the entries and inlinks of the pages up to a moment, and mark the recounts as due."""
