@@ -19,6 +19,7 @@ from webtable._clock import clock
 from webtable._messages import Command, Message
 from webtable.repository.indexes.index import WEB_INDEXES
 from webtable.repository.indexes.states import Indexes, defined
+from webtable.repository.page_storage.cells import written
 from webtable.repository.page_storage.layouts import cells_of
 from webtable.rowkey import Salt, split_points
 from webtable.schema import (
@@ -55,10 +56,8 @@ from webtable.store.deadline import Backoff, Deadline, attempts
 if TYPE_CHECKING:
     import os
 
-    from webtable.schema.plan import FamilyChange
 
-
-# --- The creation of tables by their schemas, and the layout that is stored with one, which makes it a web table ------
+# --- The creation of tables, and of the layout that makes one a web table ---------------------------------------------
 
 
 _CREATION_SECONDS = 5.0
@@ -67,19 +66,17 @@ _AT_ONCE = 8
 
 
 def create_tables(store: Store, schemas: Sequence[TableSchema], fix: str) -> None:
-    """Create the missing tables, several at once, since HBase takes a second for each.
+    """Create the missing tables, several at once, since HBase takes a second for each."""
+    _call_together(store, [partial(_create, store, schema, fix) for schema in schemas])
 
-    If the gateway cannot split or encode them, they are created without: with one region, taking more space.
-    """
 
-    def create(schema: TableSchema) -> None:
-        try:
-            bring(store, schema, apply=True, fix=fix)
-        except errors.CapabilityError:
-            families = tuple(replace(family, block_encoding="NONE") for family in schema.families)
-            bring(store, replace(schema, families=families, split_keys=()), apply=True, fix=fix)
-
-    _call_together(store, [partial(create, schema) for schema in schemas])
+def _create(store: Store, schema: TableSchema, fix: str) -> None:
+    try:
+        bring(store, schema, apply=True, fix=fix)
+    except errors.CapabilityError:
+        # A gateway that can neither split nor encode it makes it with one region, and taking more space.
+        families = tuple(replace(family, block_encoding="NONE") for family in schema.families)
+        bring(store, replace(schema, families=families, split_keys=()), apply=True, fix=fix)
 
 
 def _call_together(store: Store, jobs: Sequence[Callable[[], object]]) -> None:
@@ -143,21 +140,17 @@ def missing_of(store: Store, tables: Sequence[TableSchema]) -> list[TableSchema]
 _LAST_TIMESTAMP = 2**62
 
 
-def _nothing() -> None:
-    pass
-
-
 def create_with_layout(
     store: Store,
     wanted: TableSchema,
     layout: bytes,
-    make_others: Callable[[], None] = _nothing,
-    prepare: Callable[[], None] = _nothing,
+    others: Sequence[TableSchema] = (),
+    prepare: Callable[[], None] | None = None,
     *,
     apply: bool,
     fix: str,
 ) -> Plan:
-    """Create the table, *make_others*, *prepare* it, store its *layout*, and return the steps for the table.
+    """Create the table and the *others*, *prepare* it, store its *layout*, and return the steps for the table.
 
     If another process has stored a layout meanwhile, that one stays: read it with `stored_layout`. An existing table
     without a layout is completed; if its families differ, raises `SchemaDrift` with the *fix*, or changes them with
@@ -165,14 +158,14 @@ def create_with_layout(
     """
     steps = bring(store, wanted, apply=apply, fix=fix)
     meta = meta_table(wanted.name)
-    _call_together(store, [partial(bring, store, meta, apply=apply, fix=fix), make_others])
-    prepare()
+    create_meta = partial(bring, store, meta, apply=apply, fix=fix)
+    _call_together(store, [create_meta, *(partial(_create, store, other, fix) for other in others)])
+    if prepare is not None:
+        prepare()
     # The layout comes last: with it the table exists; until then an interrupted creation can be repeated. Of two
     # concurrent layouts the earlier one stays, because it gets the higher timestamp.
     timestamp = _LAST_TIMESTAMP - clock.milliseconds()
-    (error,) = store.write(meta.name, [Put(LAYOUT_ROW, [NewCell(LAYOUT_COLUMN, timestamp, layout)])])
-    if error is not None:
-        raise error
+    written(store, meta.name, [Put(LAYOUT_ROW, [NewCell(LAYOUT_COLUMN, timestamp, layout)])])
     return steps
 
 
@@ -185,7 +178,7 @@ def stored_layout(store: Store, table: str) -> bytes | None:
     return row and row.value(LAYOUT_COLUMN)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Web tables, new and existing -------------------------------------------------------------------------------------
 
 
 class LayoutOptions(TypedDict, total=False):
@@ -217,10 +210,8 @@ class NewWebTable(NamedTuple):
     def of(cls, url: str | os.PathLike[str], options: LayoutOptions, regions: int) -> Self:
         """Return the table that *options* describe; raises `InvalidArgument` before anything is changed."""
         usual = adapter_of(url).capabilities
-        values = {"versions": usual.default_versions, "ttl": usual.default_ttl, **options}
-        salt = values.pop("salt", Salt.host())
-        indexes = defined(options.get("indexes", tuple(WEB_INDEXES)))
-        values.pop("indexes", None)
+        values: dict[str, Any] = {"versions": usual.default_versions, "ttl": usual.default_ttl, **options}
+        salt, indexes = values.pop("salt", Salt.host()), defined(values.pop("indexes", tuple(WEB_INDEXES)))
         if not isinstance(salt, Salt):
             raise errors.InvalidArgument(f"salt={salt!r} must be a Salt, as in Salt.host()")
         layout = Layout.of(salt, **values)
@@ -287,8 +278,8 @@ class StoredWebTable(msgspec.Struct, frozen=True):
         kept = {name: state.of for name, state in states.items() if state.phase != "retired"}
         if kept != {name: state.of for name, state in wanted.items()}:
             has, requested = (
-                ", ".join(sorted(state.of or name for name, state in those.items())) or "none"
-                for those in (states, wanted)
+                ", ".join(sorted(state.of or name for name, state in each.items())) or "none"
+                for each in (states, wanted)
             )
             raise errors.LayoutMismatch(
                 f"{self.name} has other indexes: the table has {has}, the options have {requested}; change them with ",
@@ -299,8 +290,9 @@ class StoredWebTable(msgspec.Struct, frozen=True):
 
     def drifted(self) -> list[Plan]:
         """Return the steps that make families of its existing tables match the layout."""
-        missing = missing_of(self.store, self._schemas())
-        steps = (self._drift(schema) for schema in self._schemas() if schema not in missing)
+        schemas = self._schemas()
+        missing = missing_of(self.store, schemas)
+        steps = (self._drift(schema) for schema in schemas if schema not in missing)
         return [plan_ for plan_ in steps if plan_.changes]
 
     def _drift(self, schema: TableSchema) -> Plan:
@@ -308,18 +300,18 @@ class StoredWebTable(msgspec.Struct, frozen=True):
         if schema.name == self.table:
             return steps
         # If a gateway cannot encode the entries, they are created without, on purpose.
-        changes = (_without(change, "block_encoding") for change in steps.changes)
-        return replace(steps, changes=tuple(change for change in changes if change.options or change.found is None))
+        encoded = (
+            replace(change, options=tuple(name for name in change.options if name != "block_encoding"))
+            for change in steps.changes
+        )
+        return replace(steps, changes=tuple(change for change in encoded if change.options or change.found is None))
 
     def missing(self) -> list[TableSchema]:
         """Return the tables that belong to it and do not exist."""
-        missing = self._missing()
+        missing = missing_of(self.store, self._schemas())
         # An index may have been dropped since its state was read.
         again = self.read(self.store, self.table) if missing else None
-        return again._missing() if again else missing
-
-    def _missing(self) -> list[TableSchema]:
-        return missing_of(self.store, self._schemas())
+        return missing_of(self.store, again._schemas()) if again else missing
 
     def _schemas(self) -> list[TableSchema]:
         """Return the schemas of its tables by the layout, that of the pages first."""
@@ -346,19 +338,12 @@ class StoredWebTable(msgspec.Struct, frozen=True):
         return steps
 
 
-def _without(change: FamilyChange, option: str) -> FamilyChange:
-    return replace(change, options=tuple(name for name in change.options if name != option))
-
-
 def create_web_table(store: Store, table: str, wanted: NewWebTable, *, apply: bool) -> tuple[Plan, StoredWebTable]:
     """Create the web table, and return the steps for the table of its pages, and the stored table.
 
     If another process has created it meanwhile, that table stays; raises `LayoutMismatch` if it is not as *wanted*, and
     `TableNotFound` if it was dropped meanwhile. Raises `SchemaDrift` as `StoredWebTable.complete` does.
     """
-
-    def make_others() -> None:
-        create_tables(store, [*(index_table(table, name) for name in wanted.indexes), queue_table(table)], _REMEDY)
 
     def prepare() -> None:
         states = Indexes(store, table)
@@ -369,7 +354,8 @@ def create_web_table(store: Store, table: str, wanted: NewWebTable, *, apply: bo
             states.set(name, state)
 
     schema, layout = wanted.schema(table), wanted.layout.to_json()
-    steps = create_with_layout(store, schema, layout, make_others, prepare, apply=apply, fix=_REMEDY)
+    others = [*(index_table(table, name) for name in wanted.indexes), queue_table(table)]
+    steps = create_with_layout(store, schema, layout, others, prepare, apply=apply, fix=_REMEDY)
     stored = StoredWebTable.read(store, table)
     if stored is None:
         raise errors.TableNotFound(f"{store.name}/{table} was dropped while it was created: create it again")
@@ -378,12 +364,13 @@ def create_web_table(store: Store, table: str, wanted: NewWebTable, *, apply: bo
     return steps, stored
 
 
-# --- The alteration of a web table in use: its layout and its families, in an order that can be interrupted anywhere
+# --- Alteration -------------------------------------------------------------------------------------------------------
 #
-# A shorter time to live, or fewer versions, are stored in the layout first, so that no process relies on content that
-# the families are about to drop; a longer one is stored after the families keep content that long. Repeating an
-# interrupted alteration completes it. Of two concurrent ones each stores its own options, and both check at the end
-# that the families match the layout.
+# The layout and the families of a web table in use are altered in an order that can be interrupted anywhere. A shorter
+# time to live, or fewer versions, are stored in the layout first, so that no process relies on content that the
+# families are about to drop; a longer one is stored after the families keep content that long. Repeating an interrupted
+# alteration completes it. Of two concurrent ones each stores its own options, in a column of its own, and both check at
+# the end that the families match the layout.
 
 
 ROUNDS = 5
@@ -554,9 +541,7 @@ class Alteration:
         # Later than the last one, even if the clock of another machine is ahead of this one's.
         timestamp = max(clock.milliseconds(), newest + 1)
         cells = [NewCell(column, timestamp, value) for column, value in columns.items()]
-        (error,) = self._store.write(self._meta, [Put(LAYOUT_ROW, cells)])
-        if error is not None:
-            raise error
+        written(self._store, self._meta, [Put(LAYOUT_ROW, cells)])
 
 
 def _is_less(value: OptionValue, before: OptionValue) -> bool:

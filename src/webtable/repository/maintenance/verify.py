@@ -6,7 +6,7 @@ from collections import Counter, deque
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 from webtable.errors import DamagedRow, IndexNeeded, InvalidURL, KeyFormatError, TableNotFound
@@ -66,32 +66,26 @@ def missing_pages(
         return None
     hosts = counted_hosts(context, scope.place, damage)
     try:
-        first_hosts = list(islice(hosts, HOSTS_AT_ONCE))
+        first = next(hosts, None)
     except IndexNeeded:
         return None
-    return _missing(context, first_hosts, hosts, ranges, damage) if first_hosts else None
+    return None if first is None else _missing(context, chain([first], hosts), ranges, damage)
 
 
 def _missing(
-    context: TableContext,
-    piece: list[CountedHost],
-    rest: Iterator[CountedHost],
-    ranges: Sequence[KeyRange],
-    damage: Damage,
+    context: TableContext, hosts: Iterator[CountedHost], ranges: Sequence[KeyRange], damage: Damage
 ) -> Iterator[MissingPages]:
-    while piece:
+    while piece := list(islice(hosts, HOSTS_AT_ONCE)):
         pages = _pages_of(context, {host.name for host in piece}, ranges)
         short = [host for host in piece if pages[host.name] < host.counts.pages]
         for host in _settled(context, short, damage) if short else ():
             yield MissingPages(host.name, host.counts.pages, pages[host.name], host.counts.counted_at)
-        piece = list(islice(rest, HOSTS_AT_ONCE))
 
 
 def _pages_of(context: TableContext, hosts: Collection[str], ranges: Sequence[KeyRange]) -> Counter[str]:
     """Return how many pages each of *hosts* has, including those that cannot be read."""
     pages, host, span = Counter[str](), "", None
-    is_page = Wanted([context.codec.columns.page], keys_only=True)
-    for row in context.store.scan(context.table, ranges, is_page):
+    for row in context.scan(Wanted([context.codec.columns.page], keys_only=True), ranges):
         if span is None or row.key not in span:
             try:
                 host = host_and_rest(context.key.url_of(row.key))[0]
@@ -105,11 +99,8 @@ def _pages_of(context: TableContext, hosts: Collection[str], ranges: Sequence[Ke
 
 
 def _settled(context: TableContext, hosts: Sequence[CountedHost], damage: Damage) -> list[CountedHost]:
-    """Return those of *hosts* that have not changed since they were counted.
-
-    A change is entered into the queue before it is made, and removed when the new count is stored, so the queue is read
-    first.
-    """
+    """Return those of *hosts* that have not changed since they were counted."""
+    # Read first: a change is entered into the queue before it is made, and removed when the new count is stored.
     waiting = _waiting(context, {host.name for host in hosts}, damage)
     if waiting is None:
         return []
@@ -173,10 +164,8 @@ class _VerifiedSoFar(Walked):
     inconsistent: int = 0
 
     def verification(self) -> Verification:
-        examples = tuple(self.damaged_rows())
-        return Verification(
-            self.pages, self.bodies, self.size, self.damaged, self.lost, examples, inconsistent=self.inconsistent
-        )
+        counts = self.pages, self.bodies, self.size, self.damaged, self.lost
+        return Verification(*counts, tuple(self.damaged_rows()), inconsistent=self.inconsistent)
 
 
 def verify(
