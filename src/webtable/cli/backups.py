@@ -11,7 +11,7 @@ import typer
 from webtable import ALL
 from webtable._clock import clock
 from webtable.cli.exit_codes import NOT_DONE, complain
-from webtable.cli.output import examples
+from webtable.cli.output import command
 from webtable.cli.session import naming, session, to_be_read
 from webtable.display import harmless
 from webtable.display.text import plural, size_text
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 group: Final = typer.Typer(help="Back up a store, and check what was backed up.", no_args_is_help=False)
 
 
-@group.command(epilog=examples("webtable backup create backup.db", "webtable -s crawl.db backup create saved.db"))
+@command(group)
 def create(
     ctx: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.", show_default=False)],
@@ -36,6 +36,10 @@ def create(
     a store: `webtable -s FILE` opens it, and to restore it, replace the store with it while nobody has the store open.
 
     For HBase see `backup snapshot`; for another store, or one that other programs read, see `copy` and `export`.
+
+    Examples:
+        webtable backup create backup.db
+        webtable -s crawl.db backup create saved.db
     """
     from webtable.cli.progress import interruptible, shown_bytes
 
@@ -47,7 +51,7 @@ def create(
     typer.echo(harmless(f"{size_text(size)}, checked: {file}"))
 
 
-@group.command(epilog=examples("webtable backup rescue rescued.db", "webtable -s crawl.db backup rescue rescued.db"))
+@command(group)
 def rescue(
     ctx: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.", show_default=False)],
@@ -57,6 +61,10 @@ def rescue(
     It reads past damaged pages, of which each may have held many rows; `copy` and `export` end at the first. Nothing is
     changed in the store; nobody may write to it meanwhile. The exit code is 1 if something could not be read. Then
     `webtable -s FILE verify all` names damaged pages in the new store, and `index repair --all` repairs its indexes.
+
+    Examples:
+        webtable backup rescue rescued.db
+        webtable -s crawl.db backup rescue rescued.db
     """
     from webtable.cli.progress import interruptible
     from webtable.progress import progress_bar
@@ -74,14 +82,7 @@ def rescue(
         raise typer.Exit(NOT_DONE)
 
 
-@group.command(
-    epilog=examples(
-        "webtable -s hbase://gateway/crawl backup snapshot | hbase shell -n",
-        "webtable -s hbase://gateway/crawl backup snapshot before-upgrade --restore | hbase shell -n",
-        "webtable -s hbase://gateway/crawl backup snapshot before-upgrade --clone crawl_before",
-        "webtable -s hbase+native://zk1,zk2,zk3/crawl backup snapshot before-upgrade --apply",
-    )
-)
+@command(group)
 def snapshot(
     ctx: typer.Context,
     label: Annotated[
@@ -106,6 +107,12 @@ def snapshot(
     what the lines would do. The comments in the text (after #) have the lines that restore the snapshots or copy them
     to another cluster; keep the text. With --restore or --clone only those lines are written, for the snapshots of
     LABEL. docs/backup.md explains their order, and what to do after a restore.
+
+    Examples:
+        webtable -s hbase://gateway/crawl backup snapshot | hbase shell -n
+        webtable -s hbase://gateway/crawl backup snapshot before-upgrade --restore | hbase shell -n
+        webtable -s hbase://gateway/crawl backup snapshot before-upgrade --clone crawl_before
+        webtable -s hbase+native://zk1,zk2,zk3/crawl backup snapshot before-upgrade --apply
     """
     if (restore or clone) and label is None:
         raise InvalidArgument("LABEL must be given, as in webtable backup snapshot LABEL --restore")
@@ -148,9 +155,7 @@ def _snapshots(table: WebTable, label: str) -> Snapshots:
     return Snapshots.of(table.table, indexes, label)
 
 
-@group.command(
-    epilog=examples("webtable backup verify backup.db", "webtable backup verify 'sqlite:backup.db?max_cell=10MB'")
-)
+@command(group)
 def verify(
     ctx: typer.Context,
     store: Annotated[
@@ -162,6 +167,10 @@ def verify(
 
     It is read as `verify all` reads a store; for the file itself see `doctor`, for a directory that `export`
     has written `import --dry-run`. Nothing is changed. The exit code is 1 if something is wrong.
+
+    Examples:
+        webtable backup verify backup.db
+        webtable backup verify 'sqlite:backup.db?max_cell=10MB'
     """
     from webtable.cli.exit_codes import report_findings
     from webtable.cli.progress import interruptible

@@ -39,7 +39,7 @@ from webtable.cli.options import (
     layout_options,
     seconds_of,
 )
-from webtable.cli.output import examples
+from webtable.cli.output import command
 from webtable.cli.progress import when_there
 from webtable.cli.session import CommandSession, import_indexes, naming, session, to_be_read
 from webtable.display import harmless
@@ -230,16 +230,7 @@ class Verify(StrEnum):
     none = "none"
 
 
-@commands.command(
-    epilog=examples(
-        "webtable copy crawl.db 'hbase://localhost:9090/crawl?thrift2=9091' --regions 16",
-        "webtable copy crawl.db other.db --salt url --digits 3 --names short",
-        "webtable copy crawl.db kept.db --ttl none --versions all --verify full",
-        "webtable copy crawl.db copy.db --rate 500 --resume",
-        "webtable copy crawl.db next.db --follow",
-        "webtable copy crawl.db copy.db --workers 4",
-    )
-)
+@command(commands)
 def copy(
     ctx: typer.Context,
     source: Annotated[str, typer.Argument(metavar="SRC", help="The store to copy: a URL or a profile.")],
@@ -282,6 +273,14 @@ def copy(
     With --dry-run the pages of both are compared, and what would be copied is reported; a missing DST is not created.
 
     Damaged pages of SRC are left out and named; the exit code is then 1, as it is if the comparison finds a difference.
+
+    Examples:
+        webtable copy crawl.db 'hbase://localhost:9090/crawl?thrift2=9091' --regions 16
+        webtable copy crawl.db other.db --salt url --digits 3 --names short
+        webtable copy crawl.db kept.db --ttl none --versions all --verify full
+        webtable copy crawl.db copy.db --rate 500 --resume
+        webtable copy crawl.db next.db --follow
+        webtable copy crawl.db copy.db --workers 4
     """
     from webtable.maintenance import copy_target
 

@@ -23,7 +23,7 @@ from webtable.cli.options import (
     altered_options,
     layout_options,
 )
-from webtable.cli.output import examples
+from webtable.cli.output import command
 from webtable.cli.progress import check_confirmable, confirm
 from webtable.cli.session import CommandSession, session
 from webtable.display import harmless
@@ -40,14 +40,7 @@ def _kept(option: str) -> Any:
     return typer.Option(option, hidden=True, help="Refused: a table keeps it as it was created.")
 
 
-@commands.command(
-    epilog=examples(
-        "webtable create",
-        "webtable -s old.db create --ttl none --indexes time,status",
-        "webtable -s hbase://localhost:9090/crawl?thrift2=9091 create --regions 16",
-        "webtable -s hbase://gateway/crawl create --regions 16 --dry-run",
-    )
-)
+@command(commands)
 def create(
     ctx: typer.Context,
     regions: RegionsOption = 1,
@@ -78,6 +71,12 @@ def create(
 
     Families that differ from what is wanted are shown, and altered with --alter-families. If that loses data, it asks
     first in a terminal; elsewhere it needs --yes.
+
+    Examples:
+        webtable create
+        webtable -s old.db create --ttl none --indexes time,status
+        webtable -s hbase://localhost:9090/crawl?thrift2=9091 create --regions 16
+        webtable -s hbase://gateway/crawl create --regions 16 --dry-run
     """
     options = layout_options(
         salt=salt,
@@ -105,13 +104,7 @@ def create(
     typer.echo(harmless(str(done)) if done.create else str(done) or _as_wanted(done))
 
 
-@commands.command(
-    epilog=examples(
-        "webtable alter --ttl none --versions all",
-        "webtable alter --ttl 30d --versions 5 --dry-run",
-        "webtable -s hbase://localhost:9090/crawl?thrift2=9091 alter --set content.block_size=131072 --yes",
-    )
-)
+@command(commands)
 def alter(
     ctx: typer.Context,
     ttl: Annotated[
@@ -146,6 +139,11 @@ def alter(
     obeys min_versions and only records the others. All else, such as the salt, stays as the table was created.
 
     If it is interrupted, the same command completes it.
+
+    Examples:
+        webtable alter --ttl none --versions all
+        webtable alter --ttl 30d --versions 5 --dry-run
+        webtable -s hbase://localhost:9090/crawl?thrift2=9091 alter --set content.block_size=131072 --yes
     """
     fixed = {
         "salt": salt,

@@ -13,7 +13,7 @@ from webtable.cli.exit_codes import NOT_DONE, complain
 from webtable.cli.ingest import UrlFiles
 from webtable.cli.messages import why_empty
 from webtable.cli.options import DryRunOption, NeededSiteArgument, YesOption
-from webtable.cli.output import examples, on_terminal, parse_times
+from webtable.cli.output import command, on_terminal, parse_times
 from webtable.cli.progress import check_confirmable, confirm
 from webtable.cli.session import session
 from webtable.display import harmless
@@ -37,12 +37,7 @@ _SHOWN_EACH = 100
 """The progress bar is updated once per this many pages."""
 
 
-@commands.command(
-    epilog=examples(
-        "webtable delete https://example.com/products",
-        "webtable errors --format jsonl | jq -r .url | webtable delete --yes -",
-    )
-)
+@command(commands)
 def delete(
     ctx: typer.Context,
     urls: Annotated[
@@ -55,6 +50,10 @@ def delete(
     """Delete the pages with these URLs: every version, their links and metadata.
 
     In a terminal it asks first; elsewhere it needs --yes. For the pages of a site, see `delete-pages`.
+
+    Examples:
+        webtable delete https://example.com/products
+        webtable errors --format jsonl | jq -r .url | webtable delete --yes -
     """
     check_confirmable(_PURPOSE, yes=yes or dry_run)
     done = missing = 0
@@ -80,13 +79,7 @@ def delete(
         raise typer.Exit(NOT_DONE)
 
 
-@commands.command(
-    epilog=examples(
-        "webtable delete-pages example.com --status 404 --dry-run",
-        "webtable delete-pages all --older-than 400d --yes",
-        "webtable delete-pages example.com --and-links --yes",
-    )
-)
+@command(commands)
 def delete_pages(
     ctx: typer.Context,
     site: NeededSiteArgument,
@@ -114,6 +107,11 @@ def delete_pages(
 
     To keep a list of what is deleted, write it before: `webtable pages SITE --status CODE --out deleted.jsonl`, and for
     an age `webtable fetched SITE --until TIME --out deleted.jsonl`.
+
+    Examples:
+        webtable delete-pages example.com --status 404 --dry-run
+        webtable delete-pages all --older-than 400d --yes
+        webtable delete-pages example.com --and-links --yes
     """
     check_confirmable(_PURPOSE, yes=yes or dry_run)
     before = parse_times(older_than=fetched_before)["older_than"]

@@ -15,7 +15,7 @@ from webtable.cli import completion
 from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, ended_by, note, report_damage
 from webtable.cli.messages import why_empty
 from webtable.cli.options import SiteArgument, WorkersOption, YesOption, site_of
-from webtable.cli.output import examples, parse_names
+from webtable.cli.output import command, parse_names
 from webtable.cli.progress import confirm_replacing, pages_of
 from webtable.cli.session import session
 from webtable.display import harmless
@@ -104,17 +104,7 @@ def check_is_no_site(table: WebTable, out: str, site: str | None) -> None:
 commands: Final = typer.Typer()
 
 
-@commands.command(
-    epilog=examples(
-        "webtable export exported all --format jsonl",
-        "webtable export exported all --format jsonl --resume",
-        "webtable export exported all --format jsonl --workers 4",
-        "webtable export archive example.com --format cdxj --max-file 500MB",
-        "webtable export docs.wacz https://docs.example.com/guide/",
-        "webtable export example.warc.gz example.com",
-        "webtable export lake all --format parquet --partition-by host --since last",
-    )
-)
+@command(commands)
 def export(
     ctx: typer.Context,
     target: Annotated[
@@ -187,6 +177,15 @@ def export(
     hold are left out.
 
     docs/backup.md says what each format keeps; to write listings for other programs, see `pages --format`.
+
+    Examples:
+        webtable export exported all --format jsonl
+        webtable export exported all --format jsonl --resume
+        webtable export exported all --format jsonl --workers 4
+        webtable export archive example.com --format cdxj --max-file 500MB
+        webtable export docs.wacz https://docs.example.com/guide/
+        webtable export example.warc.gz example.com
+        webtable export lake all --format parquet --partition-by host --since last
     """
     out = Path(target)
     if partition_by is not None:

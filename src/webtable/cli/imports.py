@@ -22,7 +22,7 @@ from webtable.cli.options import (
     parse_limits,
     seconds_of,
 )
-from webtable.cli.output import TIME, examples, parse_times
+from webtable.cli.output import TIME, command, parse_times
 from webtable.cli.progress import interruptible, when_there
 from webtable.cli.session import CommandSession, import_indexes, session
 from webtable.display.text import plural, size_text
@@ -46,14 +46,7 @@ _QUESTIONS = (
 )
 
 
-@commands.command(
-    "import",
-    epilog=examples(
-        "webtable -s again.db import exported --dry-run",
-        "webtable -s again.db import exported",
-        "webtable -s again.db import exported --resume",
-    ),
-)
+@command(commands, "import")
 def import_(
     ctx: typer.Context,
     folder: Annotated[
@@ -81,6 +74,11 @@ def import_(
 
     Nothing is stored if the export is incomplete, or if a file is missing, truncated or changed. The exit code is then
     1, as it is if a capture was not stored. With --dry-run the captures in the files are counted as well.
+
+    Examples:
+        webtable -s again.db import exported --dry-run
+        webtable -s again.db import exported
+        webtable -s again.db import exported --resume
     """
     from webtable.cli.ingest import carry_out, has_pages, waiting_notes
     from webtable.ingest.batches import IngestOptions
@@ -199,10 +197,7 @@ def _report_differences(table: WebTable, manifest: Manifest) -> None:
         note(f"{table.name} keeps its own layout: {', '.join(others)}")
 
 
-@commands.command(
-    rich_help_panel="Commands",
-    epilog=examples("webtable demo", "webtable demo tried --until 2026-03-01"),
-)
+@command(commands)
 def demo(
     ctx: typer.Context,
     folder: Annotated[
@@ -216,6 +211,10 @@ def demo(
     """Make a small web that does not exist, crawled three times, store it in one file and ask it five questions.
 
     Afterwards FOLDER has the crawls as WARC files, and the store, webtable.db. Nothing else is needed or changed.
+
+    Examples:
+        webtable demo
+        webtable demo tried --until 2026-03-01
     """
     sample = _made(folder, parse_times(until=until)["until"])
     typer.echo(f"Three crawls of some 500 pages, as WARC files and in the store {sample.store}.")

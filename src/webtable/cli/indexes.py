@@ -12,7 +12,7 @@ from webtable._clock import clock
 from webtable.cli import completion
 from webtable.cli.exit_codes import NOT_DONE, complain, exit_code, note, report_damage
 from webtable.cli.options import DryRunOption, ResumeOption, WorkersOption, YesOption, resuming
-from webtable.cli.output import Format, FormatOption, chosen_format, examples, write_records
+from webtable.cli.output import Format, FormatOption, chosen_format, command, write_records
 from webtable.cli.progress import confirm
 from webtable.cli.session import CommandSession, session
 from webtable.display import harmless
@@ -37,9 +37,7 @@ search_index: Final = typer.Typer(
 )
 
 
-@search_index.command(
-    epilog=examples("webtable search-index create", "webtable -s crawl.db search-index create --stemming english")
-)
+@command(search_index)
 def create(
     ctx: typer.Context,
     every: Annotated[
@@ -56,6 +54,10 @@ def create(
     """Create full text from all pages, in place of what there is; the table may be in use.
 
     If it is interrupted, `search-index refresh` goes on.
+
+    Examples:
+        webtable search-index create
+        webtable -s crawl.db search-index create --stemming english
     """
     this = session(ctx)
     with this.open() as table:
@@ -70,13 +72,7 @@ def create(
     typer.echo(f"full text created, with {plural(done.written, 'page')}")
 
 
-@search_index.command(
-    epilog=examples(
-        "webtable search-index refresh",
-        "webtable -s hbase://localhost:9090/crawl search-index refresh --follow",
-        "webtable search-index refresh --every-page",
-    )
-)
+@command(search_index)
 def refresh(
     ctx: typer.Context,
     every: Annotated[
@@ -92,6 +88,11 @@ def refresh(
     In a file whoever writes or deletes pages keeps it so; expired pages go here. In a directory, as of a table of
     HBase, the pages that were fetched since the last refresh are added; --every-page finds deleted ones, and those that
     were stored an hour after they were fetched or later.
+
+    Examples:
+        webtable search-index refresh
+        webtable -s hbase://localhost:9090/crawl search-index refresh --follow
+        webtable search-index refresh --every-page
     """
     with session(ctx).open() as table:
         while True:
@@ -108,9 +109,14 @@ def _said(done: TextRefresh) -> str:
     return f"{plural(done.pages, 'page')} compared: {done.written:,} written, {done.removed:,} removed"
 
 
-@search_index.command(epilog=examples("webtable search-index state", "webtable -s crawl.db search-index state"))
+@command(search_index)
 def state(ctx: typer.Context) -> None:
-    """Show what is indexed, how much space that takes, and whether it is complete."""
+    """Show what is indexed, how much space that takes, and whether it is complete.
+
+    Examples:
+        webtable search-index state
+        webtable -s crawl.db search-index state
+    """
     this = session(ctx)
     with this.open() as table:
         text_index = table.search_index.state()
@@ -127,13 +133,15 @@ def state(ctx: typer.Context) -> None:
         raise typer.Exit(NOT_DONE)
 
 
-@search_index.command(
-    "drop", epilog=examples("webtable search-index drop", "webtable -s crawl.db search-index drop --yes")
-)
+@command(search_index, "drop")
 def drop_search_index(ctx: typer.Context, yes: YesOption = False) -> None:
     """Drop full text; `search-index create` makes it again, from all pages.
 
     In a terminal it asks first; elsewhere it needs --yes.
+
+    Examples:
+        webtable search-index drop
+        webtable -s crawl.db search-index drop --yes
     """
     with session(ctx).open() as table:
         confirm("drop full text", f"Drop the full text of {table.name}?", yes=yes)
@@ -190,12 +198,16 @@ def index_lines(table: WebTable) -> list[IndexLine]:
     return lines
 
 
-@index.command("list", epilog=examples("webtable index list", "webtable index list --format jsonl"))
+@command(index, "list")
 def list_(ctx: typer.Context, format: FormatOption = None) -> None:
     """List the indexes of the table, and the phase that each is in.
 
     Questions use an index that is `ready`. One that is `building` is not complete yet, one that is `retired` is about
     to be dropped.
+
+    Examples:
+        webtable index list
+        webtable index list --format jsonl
     """
     with session(ctx).open() as table:
         lines = index_lines(table)
@@ -204,9 +216,7 @@ def list_(ctx: typer.Context, format: FormatOption = None) -> None:
         note("no indexes")
 
 
-@index.command(
-    epilog=examples("webtable index add size", "webtable -s crawl.db index add crawl_indexes:language"),
-)
+@command(index)
 def add(
     ctx: typer.Context,
     index: Annotated[
@@ -226,6 +236,10 @@ def add(
 
     If it is interrupted, `index rebuild` continues. The module of an index of yours is imported, from the current
     directory too; later commands that write, rebuild or verify need its name as well (`webtable --index`).
+
+    Examples:
+        webtable index add size
+        webtable -s crawl.db index add crawl_indexes:language
     """
     this = session(ctx)
     if ":" in index:
@@ -244,11 +258,15 @@ def add(
     _report_damage(damaged)
 
 
-@index.command("drop", epilog=examples("webtable index drop size", "webtable -s crawl.db index drop digest"))
+@command(index, "drop")
 def drop_index(ctx: typer.Context, index: NameArgument, dry_run: DryRunOption = False, yes: YesOption = False) -> None:
     """Drop an index, with its entries; the table may be in use.
 
     In a terminal it asks first; elsewhere it needs --yes. `index add` makes the index again, from all pages.
+
+    Examples:
+        webtable index drop size
+        webtable -s crawl.db index drop digest
     """
     with session(ctx).open() as table:
         state = table.indexes.drop(index, dry_run=True)
@@ -258,11 +276,15 @@ def drop_index(ctx: typer.Context, index: NameArgument, dry_run: DryRunOption = 
     typer.echo(f"index {harmless(index)} {'would be dropped' if dry_run else 'dropped'}")
 
 
-@index.command(epilog=examples("webtable index rebuild time", "webtable -s crawl.db index rebuild status --workers 4"))
+@command(index)
 def rebuild(ctx: typer.Context, index: NameArgument, workers: WorkersOption = 1, dry_run: DryRunOption = False) -> None:
     """Write the entries of all pages again; an index that is not complete continues where it was interrupted.
 
     The table may be in use. Entries that no longer hold are removed by `index repair`.
+
+    Examples:
+        webtable index rebuild time
+        webtable -s crawl.db index rebuild status --workers 4
     """
     with session(ctx).open() as table, progress_bar("index rebuild", "page") as counted:
         pages = table.indexes.rebuild(index, dry_run=dry_run, on_progress=counted, workers=workers)
@@ -272,7 +294,7 @@ def rebuild(ctx: typer.Context, index: NameArgument, workers: WorkersOption = 1,
     _report_damage(damaged)
 
 
-@index.command(epilog=examples("webtable index verify time", "webtable index verify --all --workers 4"))
+@command(index)
 def verify(
     ctx: typer.Context,
     index: SomeArgument = None,
@@ -291,6 +313,10 @@ def verify(
     3. The table may be in use.
 
     With --resume and --all it continues within the index where it stopped; those that were done are compared again.
+
+    Examples:
+        webtable index verify time
+        webtable index verify --all --workers 4
     """
     this = session(ctx)
     with this.open() as table:
@@ -301,7 +327,7 @@ def verify(
         raise typer.Exit(NOT_DONE)
 
 
-@index.command(epilog=examples("webtable index repair time", "webtable index repair --all --dry-run"))
+@command(index)
 def repair(
     ctx: typer.Context,
     index: SomeArgument = None,
@@ -314,6 +340,10 @@ def repair(
 
     With --dry-run it is `index verify`. The exit code is 1 if differences remain or rows cannot be read. The table
     may be in use.
+
+    Examples:
+        webtable index repair time
+        webtable index repair --all --dry-run
     """
     this = session(ctx)
     with this.open() as table:

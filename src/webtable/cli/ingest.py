@@ -40,7 +40,7 @@ from webtable.cli.options import (
     parse_types,
     seconds_of,
 )
-from webtable.cli.output import examples
+from webtable.cli.output import command
 from webtable.cli.progress import when_there
 from webtable.cli.session import CommandSession, session
 from webtable.display import harmless
@@ -229,18 +229,7 @@ def _over_limits(report: ReadReport) -> Iterator[str]:
 commands: Final = typer.Typer()
 
 
-@commands.command(
-    epilog=examples(
-        "webtable ingest crawl.warc.gz more/*.warc.gz",
-        "webtable ingest archive 'crawls/*/CC-MAIN-*.warc.gz'",
-        "webtable ingest --workers 4 crawls/*.warc.gz",
-        "webtable ingest pages.jsonl --types all",
-        "webtable ingest --methods GET,POST crawl.warc.gz",
-        "webtable ingest books.warc.gz --limit parsed=64MB --limit seconds=20",
-        "curl -s https://example.com/crawl.warc.gz | webtable ingest -",
-        "webtable -s old.db ingest --ttl none crawl-2019.warc.gz",
-    )
-)
+@command(commands)
 def ingest(
     ctx: typer.Context,
     files: Annotated[
@@ -311,6 +300,16 @@ def ingest(
     skipped as damaged, pages over parsed, memory or seconds are stored without title and links, and pages over links or
     link_text with the first links only; each is counted by name. A file is read until it inflates to more than
     inflation times its size. Sizes may end with kB, MB or GB.
+
+    Examples:
+        webtable ingest crawl.warc.gz more/*.warc.gz
+        webtable ingest archive 'crawls/*/CC-MAIN-*.warc.gz'
+        webtable ingest --workers 4 crawls/*.warc.gz
+        webtable ingest pages.jsonl --types all
+        webtable ingest --methods GET,POST crawl.warc.gz
+        webtable ingest books.warc.gz --limit parsed=64MB --limit seconds=20
+        curl -s https://example.com/crawl.warc.gz | webtable ingest -
+        webtable -s old.db ingest --ttl none crawl-2019.warc.gz
     """
     from webtable.ingest.batches import IngestOptions
     from webtable.ingest.engine import Ingest

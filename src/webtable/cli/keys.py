@@ -15,8 +15,8 @@ import typer
 from webtable.cli.exit_codes import note
 from webtable.cli.options import DigitsOption, SaltName, SaltOption, make_salt
 from webtable.cli.output import (
+    command,
     console,
-    examples,
     file_name,
     new_table,
     on_terminal,
@@ -49,13 +49,7 @@ if TYPE_CHECKING:
 commands: Final = typer.Typer(help="Turn URLs into row keys and back, and split tables by them.", no_args_is_help=False)
 
 
-@commands.command(
-    epilog=examples(
-        "webtable keys encode https://example.com/products",
-        "webtable -s crawl.db keys encode https://example.com/products",
-        "webtable keys encode --salt none https://example.com/products http://example.com:8080/",
-    )
-)
+@command(commands)
 def encode(
     ctx: typer.Context,
     urls: Annotated[list[str], typer.Argument(metavar="URL", help="The URLs.")],
@@ -65,18 +59,18 @@ def encode(
     """Write the row key of each URL, as the HBase shell shows it.
 
     It is the key that the page has in the table, if there is one; --salt and --digits make keys without a table.
+
+    Examples:
+        webtable keys encode https://example.com/products
+        webtable -s crawl.db keys encode https://example.com/products
+        webtable keys encode --salt none https://example.com/products http://example.com:8080/
     """
     key = web_key(ctx, salt, digits)
     for made in [key.encode(url) for url in urls]:
         typer.echo(key_text(made))
 
 
-@commands.command(
-    epilog=examples(
-        "webtable keys decode 5a:com.example/products",
-        "webtable keys decode --salt none 'com.example/products#http:8080'",
-    )
-)
+@command(commands)
 def decode(
     ctx: typer.Context,
     keys: Annotated[list[str], typer.Argument(metavar="KEY", help="Row keys, as the HBase shell shows them.")],
@@ -86,19 +80,17 @@ def decode(
     """Write the URL of each row key.
 
     The keys are those of the table, if there is one; --salt and --digits read keys without a table.
+
+    Examples:
+        webtable keys decode 5a:com.example/products
+        webtable keys decode --salt none 'com.example/products#http:8080'
     """
     key = web_key(ctx, salt, digits)
     for url in [key.decode(parse_key(text)) for text in keys]:
         typer.echo(url)
 
 
-@commands.command(
-    epilog=examples(
-        "webtable keys ranges --domain example.com",
-        "webtable keys ranges --salt none --host docs.example.com",
-        "webtable -s crawl.db keys ranges --directory https://docs.example.com/guide/",
-    )
-)
+@command(commands)
 def ranges(
     ctx: typer.Context,
     domain: Annotated[
@@ -116,6 +108,11 @@ def ranges(
     A line is the first key and the first key after the range, as STARTROW and STOPROW of the HBase shell take them.
 
     The keys are those of the table, if there is one; --salt and --digits make ranges without a table.
+
+    Examples:
+        webtable keys ranges --domain example.com
+        webtable keys ranges --salt none --host docs.example.com
+        webtable -s crawl.db keys ranges --directory https://docs.example.com/guide/
     """
     if [domain, host, directory].count(None) != 2:
         raise InvalidArgument("give one of --domain, --host and --directory, and only one")
@@ -164,14 +161,7 @@ class SplitsFormat(StrEnum):
     file = "file"
 
 
-@commands.command(
-    epilog=examples(
-        "webtable keys splits --regions 16 --format shell",
-        "webtable keys splits --regions 4 --first 00000000 --last ffffffff",
-        "webtable keys splits --regions 8 --urls urls.txt --salt domain --format python",
-        "zcat keys.txt.gz | webtable keys splits --regions 32 --sample - > splits.txt",
-    )
-)
+@command(commands)
 def splits(
     ctx: typer.Context,
     regions: Annotated[int, typer.Option(metavar="N", help="The number of regions.")],
@@ -207,6 +197,12 @@ def splits(
     They divide the salts evenly, or the hex digits from --first to --last, or the keys of a sample.
 
     A sample is held in memory; where it has fewer different keys than regions, there are fewer split points.
+
+    Examples:
+        webtable keys splits --regions 16 --format shell
+        webtable keys splits --regions 4 --first 00000000 --last ffffffff
+        webtable keys splits --regions 8 --urls urls.txt --salt domain --format python
+        zcat keys.txt.gz | webtable keys splits --regions 32 --sample - > splits.txt
     """
     _check_one_way(
         {
@@ -394,16 +390,7 @@ _MOST_OF_A_TABLE = 20_000
 _COLUMN = re.compile(r"[^:\s]+:\S*")
 
 
-@commands.command(
-    epilog=examples(
-        "webtable keys advise urls.txt --compare host,url",
-        "webtable keys advise crawl.warc.gz --ask 'host: 3; subtree'",
-        "webtable keys advise urls.txt --compare host,url --design mykeys:BY_DAY",
-        "webtable keys advise messages.jsonl --design chat:HASHED --ask 'channel, sent between'",
-        "webtable -s crawl.db keys advise --format json | jq '.designs[0].name'",
-        "zcat urls.txt.gz | webtable keys advise -",
-    )
-)
+@command(commands)
 def advise(
     ctx: typer.Context,
     files: Annotated[
@@ -470,6 +457,14 @@ def advise(
     writes of each design as a heat map, on its page of keys.
 
     Of more than 65,536 URLs a sample is measured, evenly through time, and its error is reported.
+
+    Examples:
+        webtable keys advise urls.txt --compare host,url
+        webtable keys advise crawl.warc.gz --ask 'host: 3; subtree'
+        webtable keys advise urls.txt --compare host,url --design mykeys:BY_DAY
+        webtable keys advise messages.jsonl --design chat:HASHED --ask 'channel, sent between'
+        webtable -s crawl.db keys advise --format json | jq '.designs[0].name'
+        zcat urls.txt.gz | webtable keys advise -
     """
     from webtable.rowkey import advice
 

@@ -22,8 +22,8 @@ from webtable.cli.options import CAN_CONTINUE, DryRunOption, ResumeOption, SiteA
 from webtable.cli.output import (
     FactsFormat,
     FormatOption,
+    command,
     console,
-    examples,
     new_table,
     on_terminal,
     write_bytes,
@@ -68,14 +68,7 @@ _SIZES = ("stored", "unpacked", "bytes", "free")
 _HELD = ("pages", "captures", "stored", "unpacked", "hosts", "oldest", "newest", "as_of", "waiting")
 
 
-@commands.command(
-    epilog=examples(
-        "webtable info",
-        "webtable info --format jsonl | jq 'select(.what == \"index\")'",
-        "webtable info --count",
-        "webtable -s hbase://localhost:9090/crawl?thrift2=9091 info --schema | grep region",
-    )
-)
+@command(commands)
 def info(
     ctx: typer.Context,
     count: Annotated[
@@ -114,6 +107,12 @@ def info(
     seconds, family_options), "index" (name, phase, of), "family" (name and its options; ttl in seconds) and "region"
     (start, stop, server; keys as the HBase shell shows them). For a table of rows under a declared key, "layout" has
     format and key, and there are no summary and no indexes.
+
+    Examples:
+        webtable info
+        webtable info --format jsonl | jq 'select(.what == "index")'
+        webtable info --count
+        webtable -s hbase://localhost:9090/crawl?thrift2=9091 info --schema | grep region
     """
     this = session(ctx)
     facts, held = _facts_of(this, count=count, schema=schema)
@@ -253,13 +252,7 @@ _SECONDS = 30.0
 _MARKS = {"ok": ("ok", "green"), "warning": ("warning", "yellow"), "failed": ("FAILED", "red")}
 
 
-@commands.command(
-    epilog=examples(
-        "webtable doctor",
-        "webtable doctor crawl.db --deep",
-        "webtable -s hbase://localhost:9090/crawl?thrift2=9091 doctor --format jsonl | jq 'select(.state != \"ok\")'",
-    )
-)
+@command(commands)
 def doctor(
     ctx: typer.Context,
     store: Annotated[
@@ -293,6 +286,11 @@ def doctor(
     Each line of JSON has the fields "check" (what was looked at: store, gateway, connections, clock, integrity, log,
     disk, permissions, file-system, processes, layout, tables, families, regions, splits, indexes, freshness, rows,
     dates, digests, revisits; that of a gateway with its address), "state", "finding" and "fix" (null if it is ok).
+
+    Examples:
+        webtable doctor
+        webtable doctor crawl.db --deep
+        webtable -s hbase://localhost:9090/crawl?thrift2=9091 doctor --format jsonl | jq 'select(.state != "ok")'
     """
     this = naming(ctx, session(ctx).of(store))
     import_indexes(this.indexes)
@@ -354,12 +352,7 @@ _HOLDINGS_HELP = {
 }
 
 
-@commands.command(
-    epilog=examples(
-        "webtable metrics | grep webtable_check_state",
-        "webtable metrics --textfile webtable.prom",
-    )
-)
+@command(commands)
 def metrics(
     ctx: typer.Context,
     textfile: Annotated[
@@ -376,6 +369,10 @@ def metrics(
 
     If the store is unreachable, webtable_up is 0 and the checks say why; the exit code is then 1. Run it by cron, with
     --textfile for node_exporter. A program exposes its own use of a table: see docs/operating.md.
+
+    Examples:
+        webtable metrics | grep webtable_check_state
+        webtable metrics --textfile webtable.prom
     """
     this = session(ctx)
     import_indexes(this.indexes)
@@ -486,7 +483,7 @@ _FOUND = (
 )
 
 
-@commands.command(epilog=examples("webtable verify example.com", "webtable -s crawl.db verify all --resume"))
+@command(commands)
 def verify(
     ctx: typer.Context,
     site: SiteArgument = None,
@@ -500,6 +497,10 @@ def verify(
     named on standard error, and the exit code is 1. Deleting a page repairs it, and so does storing a newer capture.
     Inconsistent are pages whose newest capture disagrees with their history, since two writers stored captures of them
     at once, and were killed before they noticed; `index repair` repairs them.
+
+    Examples:
+        webtable verify example.com
+        webtable -s crawl.db verify all --resume
     """
     this = session(ctx)
     with (
@@ -525,9 +526,7 @@ def verify(
         raise typer.Exit(NOT_DONE)
 
 
-@commands.command(
-    epilog=examples("webtable compact", "webtable -s old.db compact", "webtable compact --forget-deletes")
-)
+@command(commands)
 def compact(
     ctx: typer.Context,
     forget: Annotated[
@@ -549,6 +548,11 @@ def compact(
     HBase does this by itself, at a time it chooses. Doing it at once takes its shell; the error shows the lines. Before
     HBase has compacted, --forget-deletes would let it hide what is stored from then on: in a terminal it asks first,
     elsewhere it needs --yes.
+
+    Examples:
+        webtable compact
+        webtable -s old.db compact
+        webtable compact --forget-deletes
     """
     this = session(ctx)
     if forget:
@@ -580,7 +584,7 @@ def _compacted(this: CommandSession, *, dry_run: bool) -> int:
             return compact_records(store, name, dry_run=dry_run)
 
 
-@links.command(epilog=examples("webtable links refresh", "webtable -s crawl.db links refresh --also-unfinished"))
+@command(links)
 def refresh(
     ctx: typer.Context,
     also_unfinished: Annotated[
@@ -591,6 +595,10 @@ def refresh(
     """Count the links to those pages that were linked or unlinked since the last run, and the pages of their hosts.
 
     It may run at any time, even while others write, and again after an interruption; `ingest` does it at its end.
+
+    Examples:
+        webtable links refresh
+        webtable -s crawl.db links refresh --also-unfinished
     """
     with session(ctx).open() as table, progress_bar("links refresh", "page") as counted:
         done = table.links.refresh(on_progress=counted, also_unfinished=also_unfinished)
@@ -606,9 +614,14 @@ def refresh(
         raise typer.Exit(NOT_DONE)
 
 
-@links.command(epilog=examples("webtable links status", "webtable -s crawl.db links status"))
+@command(links)
 def status(ctx: typer.Context) -> None:
-    """Show how many batches of pages wait to have their links counted, and since when."""
+    """Show how many batches of pages wait to have their links counted, and since when.
+
+    Examples:
+        webtable links status
+        webtable -s crawl.db links status
+    """
     with session(ctx).open() as table:
         waiting, since = table.links.freshness()
     if not on_terminal():

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 import sys
 from datetime import datetime
 from enum import StrEnum
 from itertools import chain, count, islice
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from webtable.questions import Column, Columns, Form
 
 
+F = TypeVar("F", bound="Callable[..., None]")
+
+
 # --- Sizes, durations, moments and counts as people write them --------------------------------------------------------
 
 
@@ -41,6 +45,16 @@ def examples(*lines: str) -> str:
     """Return the epilogue of a command's help: *lines* as examples."""
     # The \b keeps typer from joining the lines.
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def command(app: typer.Typer, name: str | None = None) -> Callable[[F], F]:
+    """Return a decorator that adds a command to *app*: its docstring is the help, its "Examples:" the epilogue."""
+
+    def added(function: F) -> F:
+        text, _, lines = inspect.cleandoc(function.__doc__ or "").partition("\n\nExamples:\n")
+        return app.command(name, help=text, epilog=examples(*map(str.strip, lines.splitlines())))(function)
+
+    return added
 
 
 def parse_names(text: str) -> list[str]:

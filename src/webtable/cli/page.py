@@ -13,9 +13,9 @@ from webtable.cli.output import (
     TIME,
     FormatOption,
     columns_option,
+    command,
     console,
     default_columns,
-    examples,
     on_terminal,
     parse_columns,
     parse_times,
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 commands: Final = typer.Typer()
 
-_PANEL = "One page"
 _HISTORY = ("fetched_at", "status", "size", "digest", "content_type", "title")
 _CHANGED = ("title", "status", "headers", "text", "links_added", "links_removed", "links_changed")
 _SHOWN = (*PAGES.usual, "headers", "link_counts")
@@ -60,15 +59,7 @@ class DiffFormat(StrEnum):
     json = "json"
 
 
-@commands.command(
-    rich_help_panel=_PANEL,
-    epilog=examples(
-        "webtable get https://example.com/products",
-        "webtable get https://example.com/products --body > products.html",
-        "webtable get https://example.com/products --as-of 7d --columns title,digest",
-        "webtable get https://example.com/products --columns outlinks --format jsonl",
-    ),
-)
+@command(commands)
 def get(
     ctx: typer.Context,
     url: URLArgument,
@@ -80,7 +71,14 @@ def get(
     columns: ColumnsOption = None,
     format: FormatOption = None,
 ) -> None:
-    """Show the newest capture of a page, or the page as it was at a time."""
+    """Show the newest capture of a page, or the page as it was at a time.
+
+    Examples:
+        webtable get https://example.com/products
+        webtable get https://example.com/products --body > products.html
+        webtable get https://example.com/products --as-of 7d --columns title,digest
+        webtable get https://example.com/products --columns outlinks --format jsonl
+    """
     shown, moment = parse_columns(columns, PAGES, _SHOWN), None if as_of is None else parse_time("as-of", as_of)
     with session(ctx).open() as table:
         page = table.get(url, as_of=moment, columns=_read(shown, body=body))
@@ -89,11 +87,7 @@ def get(
     _show(page, shown, format, body=body, missing=f"{url}: {missing}")
 
 
-@commands.command(
-    "by-id",
-    rich_help_panel=_PANEL,
-    epilog=examples("webtable by-id 182ccedb33a9e03f", "webtable by-id 182ccedb33a9e03f --body > page.html"),
-)
+@command(commands, "by-id")
 def by_id(
     ctx: typer.Context,
     id: Annotated[
@@ -107,27 +101,31 @@ def by_id(
     columns: ColumnsOption = None,
     format: FormatOption = None,
 ) -> None:
-    """Show the page whose URL has this id."""
+    """Show the page whose URL has this id.
+
+    Examples:
+        webtable by-id 182ccedb33a9e03f
+        webtable by-id 182ccedb33a9e03f --body > page.html
+    """
     shown = parse_columns(columns, PAGES, _SHOWN)
     with session(ctx).open() as table:
         page = table.by_id(id, columns=_read(shown, body=body))
     _show(page, shown, format, body=body, missing=f"{id}: not stored")
 
 
-@commands.command(
-    rich_help_panel=_PANEL,
-    epilog=examples(
-        "webtable history https://example.com/products",
-        "webtable history https://example.com/products --format jsonl",
-    ),
-)
+@command(commands)
 def history(
     ctx: typer.Context,
     url: URLArgument,
     columns: ColumnsOption = None,
     format: FormatOption = None,
 ) -> None:
-    """List the stored versions of a page, the newest first: one for each content that it had."""
+    """List the stored versions of a page, the newest first: one for each content that it had.
+
+    Examples:
+        webtable history https://example.com/products
+        webtable history https://example.com/products --format jsonl
+    """
     default = [column.name for column in default_columns(PAGES.listing(*_HISTORY), format)]
     shown = parse_columns(columns, PAGES, default)
     with session(ctx).open() as table:
@@ -142,14 +140,7 @@ def history(
         raise typer.Exit(NOT_DONE)
 
 
-@commands.command(
-    rich_help_panel=_PANEL,
-    epilog=examples(
-        "webtable diff https://example.com/products",
-        "webtable diff https://example.com/products --old 30d",
-        "webtable diff https://example.com/products --old 2026-10-01 --new 2026-11-01 --format json",
-    ),
-)
+@command(commands)
 def diff(
     ctx: typer.Context,
     url: URLArgument,
@@ -167,7 +158,13 @@ def diff(
     ] = None,
     format: Annotated[DiffFormat, typer.Option("--format", help="As text to read, or JSON.")] = DiffFormat.text,
 ) -> None:
-    """Show what changed between two versions of a page: in title, status, headers, text and links."""
+    """Show what changed between two versions of a page: in title, status, headers, text and links.
+
+    Examples:
+        webtable diff https://example.com/products
+        webtable diff https://example.com/products --old 30d
+        webtable diff https://example.com/products --old 2026-10-01 --new 2026-11-01 --format json
+    """
     times = parse_times(old=old, new=new)
     with session(ctx).open() as table:
         difference = table.diff(url, **times)
@@ -188,10 +185,7 @@ def diff(
         _write_diff(difference)
 
 
-@commands.command(
-    rich_help_panel=_PANEL,
-    epilog=examples("webtable resolve https://example.com/old", "webtable resolve 182ccedb33a9e03f"),
-)
+@command(commands)
 def resolve(
     ctx: typer.Context,
     url: Annotated[str, typer.Argument(metavar="URL|ID", help="Where to begin.", show_default=False)],
@@ -199,6 +193,10 @@ def resolve(
     """Show where a URL leads by the redirects that are stored: each URL on the way, the last one at the end.
 
     The exit code is 1 if the end is not stored, or if there is no end.
+
+    Examples:
+        webtable resolve https://example.com/old
+        webtable resolve 182ccedb33a9e03f
     """
     with session(ctx).open() as table:
         resolved = table.resolve(url)
@@ -209,18 +207,16 @@ def resolve(
         raise typer.Exit(NOT_DONE)
 
 
-@commands.command(
-    rich_help_panel=_PANEL,
-    epilog=examples(
-        "webtable validators https://example.com/products",
-        "webtable validators https://example.com/products | curl -H @- https://example.com/products",
-    ),
-)
+@command(commands)
 def validators(ctx: typer.Context, url: URLArgument) -> None:
     """Write the headers that ask a server whether a page is still what is stored, each on a line.
 
     There are none if its answer "not modified" would be of no use: the page, or its body, is not stored, or it is an
     error.
+
+    Examples:
+        webtable validators https://example.com/products
+        webtable validators https://example.com/products | curl -H @- https://example.com/products
     """
     with session(ctx).open() as table:
         headers = table.validators(url)
@@ -228,14 +224,7 @@ def validators(ctx: typer.Context, url: URLArgument) -> None:
         write_lines([(f"{name}: {value}",)])
 
 
-@commands.command(
-    "not-modified",
-    rich_help_panel=_PANEL,
-    epilog=examples(
-        "webtable not-modified https://example.com/products",
-        "webtable not-modified https://example.com/products --fetched-at 2026-11-20T10:00",
-    ),
-)
+@command(commands, "not-modified")
 def not_modified(
     ctx: typer.Context,
     url: URLArgument,
@@ -247,6 +236,10 @@ def not_modified(
     """Store that the server of a page has answered "not modified" (status 304).
 
     The page keeps its content and links, which are rewritten before they expire.
+
+    Examples:
+        webtable not-modified https://example.com/products
+        webtable not-modified https://example.com/products --fetched-at 2026-11-20T10:00
     """
     with session(ctx).open() as table:
         table.put_not_modified(url, None if fetched_at is None else parse_time("fetched-at", fetched_at))

@@ -20,7 +20,7 @@ from webtable.cli.output import (
     FormatOption,
     check_page_file,
     chosen_format,
-    examples,
+    command,
     parse_names,
     parse_times,
     write_bytes,
@@ -52,15 +52,7 @@ _GROUPS = (
 )
 
 
-@commands.command(
-    epilog=examples(
-        "webtable stats example.com",
-        "webtable stats all --by status,type --format csv",
-        "webtable stats all --by host --no-bytes",
-        "webtable stats example.com --by month",
-        "webtable stats all --workers 4",
-    ),
-)
+@command(commands)
 def stats(
     ctx: typer.Context,
     site: SiteArgument = None,
@@ -87,6 +79,13 @@ def stats(
 
     With --format jsonl each line has the fields "by" (the grouping, or "all" for the sum), "group" (its name, "" for
     pages that have none), "pages" and "bytes" (not with --no-bytes).
+
+    Examples:
+        webtable stats example.com
+        webtable stats all --by status,type --format csv
+        webtable stats all --by host --no-bytes
+        webtable stats example.com --by month
+        webtable stats all --workers 4
     """
     grouping: Any = {} if by is None else {"by": parse_names(by)}
     this = session(ctx)
@@ -128,7 +127,6 @@ def _show_stats(counts: Stats) -> None:
 # ----------------------------------------------------------------------------------------------------------------------
 
 
-_PANEL = "Reports on a site"
 _STANDARD_OUTPUT = Path("-")
 
 
@@ -159,14 +157,7 @@ ReportFormatOption = Annotated[
 ]
 
 
-@commands.command(
-    rich_help_panel=_PANEL,
-    epilog=examples(
-        "webtable audit example.com --html audit.html",
-        "webtable audit example.com",
-        "webtable audit example.com --format json | jq '.sections[] | {name, count}'",
-    ),
-)
+@command(commands)
 def audit(
     ctx: typer.Context,
     site: NeededSiteArgument,
@@ -179,6 +170,11 @@ def audit(
     """Report what is wrong on a site: links to errors, redirects, orphans, duplicates, and what pages do not say.
 
     A finding whose index the table lacks is left out, and the command that adds the index is shown.
+
+    Examples:
+        webtable audit example.com --html audit.html
+        webtable audit example.com
+        webtable audit example.com --format json | jq '.sections[] | {name, count}'
     """
     from webtable.reports import audit
 
@@ -190,13 +186,7 @@ def audit(
     _report(report, html, format, pages, first=True)
 
 
-@commands.command(
-    rich_help_panel=_PANEL,
-    epilog=examples(
-        "webtable compare example.com --since 7d --html changes.html",
-        "webtable compare example.com --since 2026-11-01 --until 2026-11-08",
-    ),
-)
+@command(commands)
 def compare(
     ctx: typer.Context,
     site: NeededSiteArgument,
@@ -211,7 +201,12 @@ def compare(
     limit: Annotated[int, typer.Option("--most", metavar="N", help="Name at most this many pages of each kind.")] = 200,
     format: ReportFormatOption = ReportFormat.text,
 ) -> None:
-    """Show what has changed on a site between two moments: which pages are new, gone or changed, and what they were."""
+    """Show what has changed on a site between two moments: which pages are new, gone or changed, and what they were.
+
+    Examples:
+        webtable compare example.com --since 7d --html changes.html
+        webtable compare example.com --since 2026-11-01 --until 2026-11-08
+    """
     from webtable.reports import compare
 
     _check(html)

@@ -16,7 +16,7 @@ import typer
 from webtable import ALL
 from webtable._importable import importable, importing_from_here
 from webtable.cli.exit_codes import NOT_DONE, complain, note
-from webtable.cli.output import examples, parse_names, write_json
+from webtable.cli.output import command, parse_names, write_json
 from webtable.cli.session import session
 from webtable.display.text import plural
 from webtable.errors import FormatError, InvalidArgument, TableNotFound
@@ -240,12 +240,7 @@ def _name(column: str) -> str:
     return column.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-@group.command(
-    epilog=examples(
-        """webtable -s readings.db rows get mykeys:READINGS '{"device": 7, "time": "2026-11-20T10:00Z"}'""",
-        """webtable -s readings.db rows get mykeys:READINGS '{"device": 7, "time": "2026-11-20T10:00Z"}' | jq .cells""",
-    )
-)
+@command(group)
 def get(
     ctx: typer.Context,
     key: KeyArgument,
@@ -254,6 +249,10 @@ def get(
     """Show the row of these values, as a line of JSON: its values, its cells, its key and its timestamp.
 
     Times are ISO 8601. A cell that is not UTF-8 is {"base64": "…"}.
+
+    Examples:
+        webtable -s readings.db rows get mykeys:READINGS '{"device": 7, "time": "2026-11-20T10:00Z"}'
+        webtable -s readings.db rows get mykeys:READINGS '{"device": 7, "time": "2026-11-20T10:00Z"}' | jq .cells
     """
     form, table = _opened(ctx, key)
     with table:
@@ -264,13 +263,7 @@ def get(
     write_json(form.line(record))
 
 
-@group.command(
-    epilog=examples(
-        """webtable -s readings.db rows scan mykeys:READINGS '{"device": 7}' --limit 10""",
-        """webtable -s readings.db rows scan mykeys:READINGS '{"device": 7, "time": {"since": "2026-11-20T10:00Z"}}'""",
-        "webtable -s readings.db rows scan mykeys:READINGS all --columns d:celsius",
-    )
-)
+@command(group)
 def scan(
     ctx: typer.Context,
     key: KeyArgument,
@@ -286,6 +279,11 @@ def scan(
     """List the rows that have these values of the leading fields, and meet a condition on the next, a JSON line each.
 
     A condition is {"since": …, "until": …} (until is excluded), {"starting_with": "…"} or {"below": "DOMAIN"}.
+
+    Examples:
+        webtable -s readings.db rows scan mykeys:READINGS '{"device": 7}' --limit 10
+        webtable -s readings.db rows scan mykeys:READINGS '{"device": 7, "time": {"since": "2026-11-20T10:00Z"}}'
+        webtable -s readings.db rows scan mykeys:READINGS all --columns d:celsius
     """
     form, table = _opened(ctx, key)
     everything, conditions = (ALL, "{}") if conditions == ALL.value else (None, conditions)
@@ -314,12 +312,7 @@ def scan(
         raise typer.Exit(NOT_DONE)
 
 
-@group.command(
-    epilog=examples(
-        "webtable -s readings.db rows put mykeys:READINGS rows.jsonl --create",
-        "zcat rows.jsonl.gz | webtable -s readings.db rows put mykeys:READINGS -",
-    )
-)
+@command(group)
 def put(
     ctx: typer.Context,
     key: KeyArgument,
@@ -330,6 +323,10 @@ def put(
     """Store rows: a line of JSON each, {"values": {…}, "cells": {"d:celsius": "21.5"}}, as `rows scan` writes them.
 
     An existing cell is replaced. It stops at a line that cannot be stored; all lines before that are stored.
+
+    Examples:
+        webtable -s readings.db rows put mykeys:READINGS rows.jsonl --create
+        zcat rows.jsonl.gz | webtable -s readings.db rows put mykeys:READINGS -
     """
     form, table = _opened(ctx, key, create=create, families=parse_names(families))
     with table:

@@ -15,7 +15,7 @@ import typer
 
 from webtable._messages import message_of
 from webtable.cli.exit_codes import note
-from webtable.cli.output import examples
+from webtable.cli.output import command
 from webtable.cli.progress import interruptible
 from webtable.cli.session import DEFAULT_STORE, CommandSession, naming, session, to_be_read
 from webtable.errors import InvalidArgument, TableNotFound
@@ -30,13 +30,7 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{16,}")
 _MAKE: Final = "umask 077; openssl rand -hex 24 >"
 
 
-@commands.command(
-    epilog=examples(
-        "webtable serve --open",
-        "webtable -s hbase://localhost:9090/crawl?thrift2=9091 serve --port 9000",
-        "webtable serve --host 0.0.0.0 --token-file token --allow-host crawl.example.org",
-    )
-)
+@command(commands)
 def serve(
     ctx: typer.Context,
     port: Annotated[int, typer.Option("--port", metavar="N", help="The port; 0 is any that is free.")] = 8765,
@@ -67,6 +61,11 @@ def serve(
 
     The first line of output is the address to open. It has a token, without which nothing is shown. Nothing is changed
     in the table. Programs get the answers as JSON, CSV or Parquet, and by the protocols of web archives.
+
+    Examples:
+        webtable serve --open
+        webtable -s hbase://localhost:9090/crawl?thrift2=9091 serve --port 9000
+        webtable serve --host 0.0.0.0 --token-file token --allow-host crawl.example.org
     """
     # Starlette and uvicorn are an extra, and slow to import.
     from webtable.explorer import serve as served

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import uvicorn
 
+from webtable._messages import Argument
 from webtable.errors import InvalidArgument
 from webtable.explorer.application import create_app
 from webtable.explorer.http import LOCAL, Access, new_token
@@ -66,8 +67,8 @@ def listening(host: str, port: int) -> socket.socket:
     except socket.gaierror as exc:
         raise InvalidArgument(f"host={host} is no address or name of this machine: {exc.strerror}") from exc
     except OSError as exc:
-        text = f"port={port} of {host}: {os.strerror(exc.errno or 0)}; give another one, or port=0 for any that is free"
-        raise InvalidArgument(text) from exc
+        text = f"port={port} of {host}: {os.strerror(exc.errno or 0)}; give another one, or "
+        raise InvalidArgument(text, Argument("port", 0), " for any that is free") from exc
     return sock
 
 
