@@ -52,16 +52,13 @@ def options(
             autocompletion=completion.profiles,
             help="A file (an embedded store), hbase://host:port/table?thrift2=port, or a profile of webtable.toml. "
             "Default: ./webtable.db.",
-            show_default=False,
         ),
     ] = None,
     index: Annotated[
         list[str] | None,
         typer.Option(
-            "--index",
             metavar="MODULE:INDEX",
             help="An index defined in a module of yours (also in WEBTABLE_INDEXES); may be repeated.",
-            show_default=False,
         ),
     ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: ARG001

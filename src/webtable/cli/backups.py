@@ -28,7 +28,7 @@ group: Final = typer.Typer(help="Back up a store, and check what was backed up."
 @command(group)
 def create(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.", show_default=False)],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")],
 ) -> None:
     """Copy a store that is a file, with all its tables, into another file, as it is at one moment.
 
@@ -54,7 +54,7 @@ def create(
 @command(group)
 def rescue(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.", show_default=False)],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")],
 ) -> None:
     """Write all that can be read of a damaged store, which is a file, into a new file.
 
@@ -87,17 +87,14 @@ def snapshot(
     ctx: typer.Context,
     label: Annotated[
         str | None,
-        typer.Argument(
-            metavar="LABEL", help="The common suffix of the snapshots' names. Default: the time.", show_default=False
-        ),
+        typer.Argument(metavar="LABEL", help="The common suffix of the snapshots' names. Default: the time."),
     ] = None,
     restore: Annotated[bool, typer.Option("--restore", help="Write the lines that restore them.")] = False,
     clone: Annotated[
         str | None, typer.Option(metavar="TABLE", help="Write the lines that make another web table of them.")
     ] = None,
     apply: Annotated[
-        bool,
-        typer.Option("--apply", help="Do it now, instead of writing the lines: by hbase+native:// alone."),
+        bool, typer.Option("--apply", help="Do it now, instead of writing the lines: by hbase+native:// alone.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before --apply --restore.")] = False,
 ) -> None:
@@ -158,10 +155,7 @@ def _snapshots(table: WebTable, label: str) -> Snapshots:
 @command(group)
 def verify(
     ctx: typer.Context,
-    store: Annotated[
-        str,
-        typer.Argument(metavar="STORE", help="The backup: a file, a URL or a profile.", show_default=False),
-    ],
+    store: Annotated[str, typer.Argument(metavar="STORE", help="The backup: a file, a URL or a profile.")],
 ) -> None:
     """Compare all pages and bodies of a backup with their checksums and digests.
 

@@ -249,9 +249,7 @@ def copy(
     resume: Annotated[
         bool, typer.Option("--resume", help="Keep a journal beside DST, and continue where an earlier run stopped.")
     ] = False,
-    rate: Annotated[
-        float | None, typer.Option(metavar="PAGES", help="Read at most this many pages a second.", show_default=False)
-    ] = None,
+    rate: Annotated[float | None, typer.Option(metavar="PAGES", help="Read at most this many pages a second.")] = None,
     verify: Annotated[
         Verify, typer.Option(help="Compare versions and digests at the end; full reads all bodies and links.")
     ] = Verify.counts,

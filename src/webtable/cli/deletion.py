@@ -41,8 +41,7 @@ _SHOWN_EACH = 100
 def delete(
     ctx: typer.Context,
     urls: Annotated[
-        list[str],
-        typer.Argument(metavar="URL", help="The URLs of the pages; - reads them from standard input."),
+        list[str], typer.Argument(metavar="URL", help="The URLs of the pages; - reads them from standard input.")
     ],
     dry_run: DryRunOption = False,
     yes: YesOption = False,
@@ -86,10 +85,7 @@ def delete_pages(
     fetched_before: Annotated[
         str | None, typer.Option("--older-than", metavar="TIME", help="Pages last fetched before this, as in 400d.")
     ] = None,
-    status: Annotated[
-        list[int] | None,
-        typer.Option("--status", help="Pages with this status code; may be repeated.", show_default=False),
-    ] = None,
+    status: Annotated[list[int] | None, typer.Option(help="Pages with this status code; may be repeated.")] = None,
     and_links: Annotated[
         bool, typer.Option("--and-links", help="Also what names them: links on other pages, their texts, counts.")
     ] = False,

@@ -108,26 +108,13 @@ commands: Final = typer.Typer()
 def export(
     ctx: typer.Context,
     target: Annotated[
-        str,
-        typer.Argument(
-            metavar="DIR|FILE",
-            help="A new or empty directory, or a file whose name says its format.",
-            show_default=False,
-        ),
+        str, typer.Argument(metavar="DIR|FILE", help="A new or empty directory, or a file whose name says its format.")
     ],
     site: SiteArgument = None,
-    format: Annotated[
-        ArchiveFormat | None,
-        typer.Option("--format", help="Of the files in a directory. Default: warc.", show_default=False),
-    ] = None,
+    format: Annotated[ArchiveFormat | None, typer.Option(help="Of the files in a directory. Default: warc.")] = None,
     max_file: Annotated[
         str | None,
-        typer.Option(
-            "--max-file",
-            metavar="SIZE",
-            help="Begin a new file after this many bytes. Default: 1GB, of a dataset 128MB.",
-            show_default=False,
-        ),
+        typer.Option(metavar="SIZE", help="Begin a new file after this many bytes. Default: 1GB, of a dataset 128MB."),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue after the last complete file of an interrupted run.")
@@ -135,26 +122,17 @@ def export(
     workers: WorkersOption = 1,
     partition_by: Annotated[
         LakeFolder | None,
-        typer.Option(
-            "--partition-by",
-            help="Make a Parquet dataset of the newest captures, with a folder for each host or month.",
-            show_default=False,
-        ),
+        typer.Option(help="Make a Parquet dataset of the newest captures, with a folder for each host or month."),
     ] = None,
     since: Annotated[
-        str | None,
-        typer.Option(
-            "--since", metavar="last", help="Add to the dataset what came since its last export.", show_default=False
-        ),
+        str | None, typer.Option(metavar="last", help="Add to the dataset what came since its last export.")
     ] = None,
     columns: Annotated[
         str | None,
         typer.Option(
-            "--columns",
             metavar="A,B,C",
             help="The columns of the dataset, as in url,title,body. Default: those of a listing.",
             autocompletion=completion.columns(PAGES.names),
-            show_default=False,
         ),
     ] = None,
     yes: YesOption = False,

@@ -49,9 +49,7 @@ _QUESTIONS = (
 @command(commands, "import")
 def import_(
     ctx: typer.Context,
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="What `export` has written, with its manifest.", show_default=False)
-    ],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What `export` has written, with its manifest.")],
     limit: LimitOption = None,
     resume: JournalOption = False,
     wait: WaitOption = None,
@@ -203,9 +201,7 @@ def demo(
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="Where to make it; an existing one is asked again.")
     ] = Path("webtable-demo"),
-    until: Annotated[
-        str | None, typer.Option("--until", metavar=TIME, help="The date of the newest crawl. Default: now.")
-    ] = None,
+    until: Annotated[str | None, typer.Option(metavar=TIME, help="The date of the newest crawl. Default: now.")] = None,
     ask: Annotated[bool, typer.Option("--ask/--no-ask", help="Ask five questions, or just make it.")] = True,
 ) -> None:
     """Make a small web that does not exist, crawled three times, store it in one file and ask it five questions.

@@ -160,19 +160,11 @@ _DRIFT = (
 )
 
 NameArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="NAME", help="The name of the index.", show_default=False, autocompletion=completion.indexes
-    ),
+    str, typer.Argument(metavar="NAME", help="The name of the index.", autocompletion=completion.indexes)
 ]
 SomeArgument = Annotated[
     str | None,
-    typer.Argument(
-        metavar="NAME",
-        help="The name of the index, if not --all.",
-        show_default=False,
-        autocompletion=completion.indexes,
-    ),
+    typer.Argument(metavar="NAME", help="The name of the index, if not --all.", autocompletion=completion.indexes),
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="All indexes that are ready.")]
 
@@ -225,7 +217,6 @@ def add(
             metavar="NAME",
             help="One of webtable's own (time, size, link, url, status, host, digest, similarity), "
             "or one of yours by its importable name, package.module:index.",
-            show_default=False,
             autocompletion=completion.indexes,
         ),
     ],

@@ -237,7 +237,6 @@ def ingest(
         typer.Argument(
             metavar="FILES",
             help="WARC, WACZ, JSON Lines or Parquet, directories of them, patterns in quotes; - reads standard input.",
-            show_default=False,
         ),
     ],
     types: Annotated[
@@ -248,9 +247,7 @@ def ingest(
         str | None,
         typer.Option(metavar="A,B|all", help="The methods whose answers to store, as in GET,POST. Default: GET."),
     ] = None,
-    max_body: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Cut bodies over this size, as in 5MB.", show_default=False)
-    ] = None,
+    max_body: Annotated[str | None, typer.Option(metavar="SIZE", help="Cut bodies over this size, as in 5MB.")] = None,
     limit: LimitOption = None,
     detect_language: LanguageOption = False,
     resume: JournalOption = False,

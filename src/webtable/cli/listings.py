@@ -87,11 +87,11 @@ def _parameters(listing: Listing) -> Iterator[inspect.Parameter]:
     """Yield the parameters that typer turns into options: those of a *listing*, and those that all listings have."""
     yield inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     options = {option.name: _option(option) for option in listing.options}
-    limit = typer.Option("--limit", help="The most results to list.", show_default=False)
+    limit = typer.Option("--limit", help="The most results to list.")
     after = typer.Option("--after", metavar="TOKEN", help="Continue where a listing with --limit ended.")
     # typer accepts choices only as an enum.
     orders: Any = StrEnum("Order", list(listing.orders))  # type: ignore[misc]
-    order = typer.Option("--order", help=f"Default: {listing.orders[0]}.", show_default=False)
+    order = typer.Option("--order", help=f"Default: {listing.orders[0]}.")
     body = typer.Option("--body", help="Add the bodies.")
     explain = typer.Option("--explain", help="Show how the question would be answered, without asking it.")
     options |= {"limit": (Annotated[int | None, limit], None), "after": (Annotated[str | None, after], None)}

@@ -74,8 +74,7 @@ def info(
     count: Annotated[
         bool,
         typer.Option(
-            "--count",
-            help="Read the whole table and count what it holds. Default: what the counts of its hosts say.",
+            "--count", help="Read the whole table and count what it holds. Default: what the counts of its hosts say."
         ),
     ] = False,
     schema: Annotated[
@@ -84,10 +83,8 @@ def info(
     format: Annotated[
         FactsFormat | None,
         typer.Option(
-            "--format",
             help="As tables, tab-separated lines, or a JSON object a line. "
-            "Default: tables on a terminal, lines in a pipe.",
-            show_default=False,
+            "Default: tables on a terminal, lines in a pipe."
         ),
     ] = None,
 ) -> None:
@@ -256,25 +253,20 @@ _MARKS = {"ok": ("ok", "green"), "warning": ("warning", "yellow"), "failed": ("F
 def doctor(
     ctx: typer.Context,
     store: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="STORE", help="The store, if not that of -s: a URL, a file, or a profile.", show_default=False
-        ),
+        str | None, typer.Argument(metavar="STORE", help="The store, if not that of -s: a URL, a file, or a profile.")
     ] = None,
     deep: Annotated[
         bool, typer.Option("--deep", help="Compare the bodies of 1,000 pages with their digests as well.")
     ] = False,
     all_bodies: Annotated[bool, typer.Option("--all-bodies", help="The same with the bodies of all pages.")] = False,
     timeout: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", help="How long all checks may take together.")
+        float, typer.Option(metavar="SECONDS", help="How long all checks may take together.")
     ] = _SECONDS,
     format: Annotated[
         FactsFormat | None,
         typer.Option(
-            "--format",
             help="As lines with their fixes below them, tab-separated lines, or a JSON object a line. "
-            "Default: the first on a terminal, the second in a pipe.",
-            show_default=False,
+            "Default: the first on a terminal, the second in a pipe."
         ),
     ] = None,
 ) -> None:
@@ -357,12 +349,10 @@ def metrics(
     ctx: typer.Context,
     textfile: Annotated[
         Path | None,
-        typer.Option(
-            "--textfile", metavar="FILE", help="Write FILE, as a whole, for node_exporter's textfile collector."
-        ),
+        typer.Option(metavar="FILE", help="Write FILE, as a whole, for node_exporter's textfile collector."),
     ] = None,
     timeout: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", help="How long the checks of the doctor may take.")
+        float, typer.Option(metavar="SECONDS", help="How long the checks of the doctor may take.")
     ] = _SECONDS,
 ) -> None:
     """Write the state of the store and what its table holds for Prometheus: checks of `doctor`, counts of `info`.
@@ -588,8 +578,7 @@ def _compacted(this: CommandSession, *, dry_run: bool) -> int:
 def refresh(
     ctx: typer.Context,
     also_unfinished: Annotated[
-        bool,
-        typer.Option("--also-unfinished", help="Do not wait ten minutes for a writer that did not finish."),
+        bool, typer.Option("--also-unfinished", help="Do not wait ten minutes for a writer that did not finish.")
     ] = False,
 ) -> None:
     """Count the links to those pages that were linked or unlinked since the last run, and the pages of their hosts.

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from webtable.maintenance import AlterOptions, LayoutOptions
     from webtable.rowkey import Salt
 
-SiteArgument = Annotated[str | None, typer.Argument(metavar=SITE.metavar, help=SITE.help, show_default=False)]
-NeededSiteArgument = Annotated[str, typer.Argument(metavar=SITE.metavar, help=SITE.help, show_default=False)]
+SiteArgument = Annotated[str | None, typer.Argument(metavar=SITE.metavar, help=SITE.help)]
+NeededSiteArgument = Annotated[str, typer.Argument(metavar=SITE.metavar, help=SITE.help)]
 
 
 def site_of(text: str | None) -> Site | None:
@@ -89,7 +89,6 @@ IndexesOption = Annotated[
         metavar="all|none|A,B",
         help="The indexes of the new table, as in time,status; one of your own is package.module:index. "
         "Default: all of webtable's own.",
-        show_default=False,
     ),
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Report what would be done, and change nothing.")]

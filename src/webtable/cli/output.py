@@ -309,7 +309,6 @@ FormatOption = Annotated[
         "--format",
         help="As a table, tab-separated lines, or a format for programs. "
         "Default: a table on a terminal, lines in a pipe.",
-        show_default=False,
     ),
 ]
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     ColumnsOption = str | None
 else:
     ColumnsOption = columns_option(PAGES.names)
-URLArgument = Annotated[str, typer.Argument(help="The page's URL.", show_default=False)]
+URLArgument = Annotated[str, typer.Argument(help="The page's URL.")]
 BodyOption = Annotated[bool, typer.Option("--body", help="Write the body, byte for byte, and nothing else.")]
 
 
@@ -63,10 +63,7 @@ class DiffFormat(StrEnum):
 def get(
     ctx: typer.Context,
     url: URLArgument,
-    as_of: Annotated[
-        str | None,
-        typer.Option("--as-of", metavar=TIME, help=f"The page as it was then: {TIME_FORMS}.", show_default=False),
-    ] = None,
+    as_of: Annotated[str | None, typer.Option(metavar=TIME, help=f"The page as it was then: {TIME_FORMS}.")] = None,
     body: BodyOption = False,
     columns: ColumnsOption = None,
     format: FormatOption = None,
@@ -92,10 +89,7 @@ def by_id(
     ctx: typer.Context,
     id: Annotated[
         str,
-        typer.Argument(
-            help="The first 16 hexadecimal digits of the MD5 of the page's URL (webtable.indexes.page_id).",
-            show_default=False,
-        ),
+        typer.Argument(help="The first 16 hexadecimal digits of the MD5 of the page's URL (webtable.indexes.page_id)."),
     ],
     body: BodyOption = False,
     columns: ColumnsOption = None,
@@ -146,17 +140,12 @@ def diff(
     url: URLArgument,
     old: Annotated[
         str | None,
-        typer.Option(
-            "--old",
-            metavar=TIME,
-            help=f"The version at this moment: {TIME_FORMS}. Default: the last but one.",
-            show_default=False,
-        ),
+        typer.Option(metavar=TIME, help=f"The version at this moment: {TIME_FORMS}. Default: the last but one."),
     ] = None,
     new: Annotated[
-        str | None, typer.Option("--new", metavar=TIME, help="The version at this later moment. Default: the newest.")
+        str | None, typer.Option(metavar=TIME, help="The version at this later moment. Default: the newest.")
     ] = None,
-    format: Annotated[DiffFormat, typer.Option("--format", help="As text to read, or JSON.")] = DiffFormat.text,
+    format: Annotated[DiffFormat, typer.Option(help="As text to read, or JSON.")] = DiffFormat.text,
 ) -> None:
     """Show what changed between two versions of a page: in title, status, headers, text and links.
 
@@ -188,7 +177,7 @@ def diff(
 @command(commands)
 def resolve(
     ctx: typer.Context,
-    url: Annotated[str, typer.Argument(metavar="URL|ID", help="Where to begin.", show_default=False)],
+    url: Annotated[str, typer.Argument(metavar="URL|ID", help="Where to begin.")],
 ) -> None:
     """Show where a URL leads by the redirects that are stored: each URL on the way, the last one at the end.
 
@@ -228,10 +217,7 @@ def validators(ctx: typer.Context, url: URLArgument) -> None:
 def not_modified(
     ctx: typer.Context,
     url: URLArgument,
-    fetched_at: Annotated[
-        str | None,
-        typer.Option("--fetched-at", metavar=TIME, help=f"When: {TIME_FORMS}. Default: now.", show_default=False),
-    ] = None,
+    fetched_at: Annotated[str | None, typer.Option(metavar=TIME, help=f"When: {TIME_FORMS}. Default: now.")] = None,
 ) -> None:
     """Store that the server of a page has answered "not modified" (status 304).
 

@@ -59,11 +59,9 @@ def stats(
     by: Annotated[
         str | None,
         typer.Option(
-            "--by",
             metavar="A,B",
             help="What to count by: host, status, type, language (without its region: pt-br as pt), age, region, size, "
             "day, month; age, day and month are those of the last capture of a page, in UTC. Default: the first six.",
-            show_default=False,
         ),
     ] = None,
     no_bytes: Annotated[
@@ -190,13 +188,8 @@ def audit(
 def compare(
     ctx: typer.Context,
     site: NeededSiteArgument,
-    since: Annotated[
-        str,
-        typer.Option("--since", metavar=TIME, help=f"The moment to compare with: {TIME_FORMS}.", show_default=False),
-    ],
-    until: Annotated[
-        str | None, typer.Option("--until", metavar=TIME, help="The moment that is compared. Default: now.")
-    ] = None,
+    since: Annotated[str, typer.Option(metavar=TIME, help=f"The moment to compare with: {TIME_FORMS}.")],
+    until: Annotated[str | None, typer.Option(metavar=TIME, help="The moment that is compared. Default: now.")] = None,
     html: HTMLOption = None,
     limit: Annotated[int, typer.Option("--most", metavar="N", help="Name at most this many pages of each kind.")] = 200,
     format: ReportFormatOption = ReportFormat.text,

@@ -33,28 +33,18 @@ _MAKE: Final = "umask 077; openssl rand -hex 24 >"
 @command(commands)
 def serve(
     ctx: typer.Context,
-    port: Annotated[int, typer.Option("--port", metavar="N", help="The port; 0 is any that is free.")] = 8765,
+    port: Annotated[int, typer.Option(metavar="N", help="The port; 0 is any that is free.")] = 8765,
     open_: Annotated[bool, typer.Option("--open", help="Open it in the browser as well.")] = False,
-    host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="Listen on this address; needs --token-file.")
-    ] = _LOCAL,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Listen on this address; needs --token-file.")] = _LOCAL,
     token_file: Annotated[
         Path | None,
         typer.Option(
-            "--token-file",
-            metavar="FILE",
-            help="A file that you alone can read, with the token. Default: a new one for each run.",
-            show_default=False,
+            metavar="FILE", help="A file that you alone can read, with the token. Default: a new one for each run."
         ),
     ] = None,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(
-            "--allow-host",
-            metavar="NAME",
-            help="A further name of the server, as behind a reverse proxy; may be repeated.",
-            show_default=False,
-        ),
+        typer.Option(metavar="NAME", help="A further name of the server, as behind a reverse proxy; may be repeated."),
     ] = None,
 ) -> None:
     """Show the table in the browser: sites, pages, links, keys, the answers to all questions, until Ctrl-C.
