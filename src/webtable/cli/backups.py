@@ -10,12 +10,14 @@ import typer
 
 from webtable import ALL
 from webtable._clock import clock
-from webtable.cli.exit_codes import NOT_DONE, complain
-from webtable.cli.output import command
+from webtable.cli.exit_codes import NOT_DONE, not_done, report_findings
+from webtable.cli.output import documented
+from webtable.cli.progress import confirm, interruptible, shown_bytes
 from webtable.cli.session import naming, session, to_be_read
 from webtable.display import harmless
 from webtable.display.text import plural, size_text
 from webtable.errors import CapabilityError, InvalidArgument
+from webtable.progress import progress_bar
 from webtable.schema import Snapshots, index_table_name
 from webtable.store import StoreURL, adapter_of, open_store
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 group: Final = typer.Typer(help="Back up a store, and check what was backed up.", no_args_is_help=False)
 
 
-@command(group)
+@documented(group)
 def create(
     ctx: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")],
@@ -41,8 +43,6 @@ def create(
         webtable backup create backup.db
         webtable -s crawl.db backup create saved.db
     """
-    from webtable.cli.progress import interruptible, shown_bytes
-
     store, _ = open_store(session(ctx).store)
     with store:
         space = store.space()
@@ -51,7 +51,7 @@ def create(
     typer.echo(harmless(f"{size_text(size)}, checked: {file}"))
 
 
-@command(group)
+@documented(group)
 def rescue(
     ctx: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")],
@@ -66,23 +66,19 @@ def rescue(
         webtable backup rescue rescued.db
         webtable -s crawl.db backup rescue rescued.db
     """
-    from webtable.cli.progress import interruptible
-    from webtable.progress import progress_bar
-
     this = session(ctx)
     with interruptible(), progress_bar("rescue", "record") as counted:
         done = adapter_of(this.store).rescue(StoreURL.parse(this.store), file, counted)
     typer.echo(harmless(f"{plural(done.records, 'record')} read, {size_text(done.bytes)}: {file}"))
     if done.places:
         new = f"webtable -s {quote(str(file))}"
-        complain(
+        raise not_done(
             f"{plural(done.places, 'place')} of the file cannot be read; what the new one lacks: {new} verify all; "
             f"then repair its indexes: {new} index repair --all"
         )
-        raise typer.Exit(NOT_DONE)
 
 
-@command(group)
+@documented(group)
 def snapshot(
     ctx: typer.Context,
     label: Annotated[
@@ -115,7 +111,6 @@ def snapshot(
         raise InvalidArgument("LABEL must be given, as in webtable backup snapshot LABEL --restore")
     if restore and clone:
         raise InvalidArgument("--restore and --clone exclude each other")
-    from webtable.cli.progress import confirm, interruptible
 
     with session(ctx).open() as table:
         snapshots = _snapshots(table, label or f"{clock.now():%Y%m%d-%H%M%S}")
@@ -152,7 +147,7 @@ def _snapshots(table: WebTable, label: str) -> Snapshots:
     return Snapshots.of(table.table, indexes, label)
 
 
-@command(group)
+@documented(group)
 def verify(
     ctx: typer.Context,
     store: Annotated[str, typer.Argument(metavar="STORE", help="The backup: a file, a URL or a profile.")],
@@ -166,10 +161,6 @@ def verify(
         webtable backup verify backup.db
         webtable backup verify 'sqlite:backup.db?max_cell=10MB'
     """
-    from webtable.cli.exit_codes import report_findings
-    from webtable.cli.progress import interruptible
-    from webtable.progress import progress_bar
-
     if Path(store).is_dir():
         raise InvalidArgument(
             f"{store} is a directory: webtable import DIR --dry-run compares an export with its manifest"

@@ -56,6 +56,7 @@ def _app(home: str, *declared: str) -> typer.Typer:
     return app
 
 
+# The placeholder for a value in the usage, by the name of its argument, unless the option or argument has its own.
 _METAVARS = {
     "content_type": "TYPE",
     "digits": "N",
@@ -69,7 +70,6 @@ _METAVARS = {
     "text": "WORDS",
     "url": "URL",
 }
-"""The placeholder for a value in the usage, by the name of its argument, unless the option or argument has its own."""
 
 
 def _readable(command: Any) -> Any:
@@ -91,6 +91,7 @@ def _alone(name: str, app: typer.Typer) -> typer.Typer:
     return alone
 
 
+# The commands by the headings of `webtable --help`.
 GROUPS: dict[str, dict[str, Listed]] = {
     "Browse": {
         "serve": Listed("serve", "Show the table in the browser: pages, links, answers"),
@@ -144,8 +145,8 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "compact": Listed("maintenance", "Free the space of deleted and expired data"),
     },
 }
-"""The commands by the headings of `webtable --help`."""
 COMMANDS = {name: listed for group in GROUPS.values() for name, listed in group.items()}
+# Names that other programs have for commands, and what these are called here.
 ELSEWHERE = {
     "add": "ingest",
     "backlinks": "linking-to",
@@ -165,7 +166,6 @@ ELSEWHERE = {
     "show": "get",
     "urls": "pages",
 }
-"""Names that other programs have for commands, and what these are called here."""
 
 
 def no_such_command(name: str) -> str:

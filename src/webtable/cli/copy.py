@@ -20,32 +20,15 @@ import webtable
 from webtable._clock import clock
 from webtable._messages import message_of, text_of
 from webtable._process_hooks import handling_signals
+from webtable.cli import options
 from webtable.cli.exit_codes import DONE, NOT_DONE, SIGNALLED, complain, exit_code, note, report_damage
-from webtable.cli.options import (
-    CAN_CONTINUE,
-    Compression,
-    DigitsOption,
-    DryRunOption,
-    IndexesOption,
-    NamesOption,
-    OtherVersionsOption,
-    RefreshOption,
-    RegionsOption,
-    SaltOption,
-    TTLOption,
-    WaitOption,
-    WorkersOption,
-    beside,
-    layout_options,
-    seconds_of,
-)
-from webtable.cli.output import command
+from webtable.cli.output import documented
 from webtable.cli.progress import when_there
 from webtable.cli.session import CommandSession, import_indexes, naming, session, to_be_read
 from webtable.display import harmless
 from webtable.display.text import plural, size_text
 from webtable.errors import InvalidArgument, StoreUnavailable, TableNotFound
-from webtable.maintenance import Copied, CopyCheck
+from webtable.maintenance import Copied, CopyCheck, LayoutOptions, copy_target
 from webtable.progress import ProgressBar
 from webtable.store import Deadline
 
@@ -54,16 +37,15 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from webtable import WebTable
-    from webtable.maintenance import LayoutOptions
 
 
 # --- The run of `copy`: passes over the source, one after another, until they are complete or interrupted -------------
 
 
+# How many seconds a copy that follows waits between two passes.
 PAUSE = 1.0
-"""How many seconds a copy that follows waits between two passes."""
+# How many seconds a copy waits before it asks a store again that did not answer.
 _PAUSE_AFTER_ERROR = 2.0
-"""How many seconds a copy waits before it asks a store again that did not answer."""
 
 
 @dataclass
@@ -230,19 +212,19 @@ class Verify(StrEnum):
     none = "none"
 
 
-@command(commands)
+@documented(commands)
 def copy(
     ctx: typer.Context,
     source: Annotated[str, typer.Argument(metavar="SRC", help="The store to copy: a URL or a profile.")],
     target: Annotated[str, typer.Argument(metavar="DST", help="The store to copy into; created if it does not exist.")],
-    salt: SaltOption = None,
-    digits: DigitsOption = None,
-    ttl: TTLOption = None,
-    versions: OtherVersionsOption = None,
-    names: NamesOption = None,
-    compression: Annotated[Compression | None, typer.Option(help="Compression of bodies.")] = None,
-    indexes: IndexesOption = None,
-    regions: RegionsOption = 1,
+    salt: options.SaltOption = None,
+    digits: options.DigitsOption = None,
+    ttl: options.TTLOption = None,
+    versions: options.OtherVersionsOption = None,
+    names: options.NamesOption = None,
+    compression: Annotated[options.Compression | None, typer.Option(help="Compression of bodies.")] = None,
+    indexes: options.IndexesOption = None,
+    regions: options.RegionsOption = 1,
     follow: Annotated[
         bool, typer.Option("--follow", help="Copy what is written to SRC meanwhile, until Ctrl-C; then once more.")
     ] = False,
@@ -253,10 +235,10 @@ def copy(
     verify: Annotated[
         Verify, typer.Option(help="Compare versions and digests at the end; full reads all bodies and links.")
     ] = Verify.counts,
-    refresh: RefreshOption = True,
-    wait: WaitOption = None,
-    workers: WorkersOption = 1,
-    dry_run: DryRunOption = False,
+    refresh: options.RefreshOption = True,
+    wait: options.WaitOption = None,
+    workers: options.WorkersOption = 1,
+    dry_run: options.DryRunOption = False,
 ) -> None:
     """Copy a table into another one, with all versions, dates, links, counts of changes and deletes.
 
@@ -280,9 +262,7 @@ def copy(
         webtable copy crawl.db next.db --follow
         webtable copy crawl.db copy.db --workers 4
     """
-    from webtable.maintenance import copy_target
-
-    layout = layout_options(
+    layout = options.layout_options(
         salt=salt, digits=digits, ttl=ttl, names=names, compression=compression, versions=versions, indexes=indexes
     )
     if rate is not None and not 0 < rate < math.inf:  # checked before a target is created
@@ -292,9 +272,9 @@ def copy(
     import_indexes((*there.indexes, *here.indexes))
     if dry_run and (follow or resume):
         raise InvalidArgument("--dry-run excludes --follow and --resume: it compares all pages once")
-    journal = beside(here.store, "copy") if resume else None
-    run = CopyRun(rate, follow, journal, dry_run=dry_run, workers=workers, wait=seconds_of(wait))
-    patience = seconds_of(wait, 0)  # a store that has never answered may be a wrong name
+    journal = options.beside(here.store, "copy") if resume else None
+    run = CopyRun(rate, follow, journal, dry_run=dry_run, workers=workers, wait=options.seconds_of(wait))
+    patience = options.seconds_of(wait, 0)  # a store that has never answered may be a wrong name
 
     def opened_target(source: WebTable) -> WebTable:
         if dry_run:
@@ -317,8 +297,6 @@ def copy(
 
 def _preview_target(source: WebTable, store: str, layout: LayoutOptions) -> WebTable:
     """Return the table in *store*, or an empty one in memory, as it would be created there."""
-    from webtable.maintenance import copy_target
-
     try:
         return webtable.open(store, **layout)
     except TableNotFound:
@@ -343,7 +321,7 @@ def _conclude(run: CopyRun, source: str, target: str, command: Callable[[str], s
         complain(f"interrupted: {rest}")
         return SIGNALLED + run.ended_by
     if run.lost is not None:
-        rest = "continues from there" if run.journal else f"copies the rest; {CAN_CONTINUE}"
+        rest = "continues from there" if run.journal else f"copies the rest; {options.CAN_CONTINUE}"
         complain(f"ended early, since a store is gone: {run.lost}; the same command {rest}")
         return exit_code(run.lost)
     is_whole = (last is None or last.is_whole) and (run.check is None or run.check.is_sound)

@@ -7,23 +7,9 @@ from typing import Annotated, Any, Final
 import typer
 
 from webtable import create as create_table
+from webtable.cli import options
 from webtable.cli.exit_codes import STORE, complain
-from webtable.cli.options import (
-    Compression,
-    DigitsOption,
-    DryRunOption,
-    IndexesOption,
-    NamesOption,
-    OtherVersionsOption,
-    RegionsOption,
-    SaltOption,
-    TTLOption,
-    VersionsOption,
-    YesOption,
-    altered_options,
-    layout_options,
-)
-from webtable.cli.output import command
+from webtable.cli.output import documented
 from webtable.cli.progress import check_confirmable, confirm
 from webtable.cli.session import CommandSession, session
 from webtable.display import harmless
@@ -40,16 +26,18 @@ def _kept(option: str) -> Any:
     return typer.Option(option, hidden=True, help="Refused: a table keeps it as it was created.")
 
 
-@command(commands)
+@documented(commands)
 def create(
     ctx: typer.Context,
-    regions: RegionsOption = 1,
-    salt: SaltOption = None,
-    digits: DigitsOption = None,
-    ttl: TTLOption = None,
-    versions: VersionsOption = None,
-    names: NamesOption = None,
-    compression: Annotated[Compression | None, typer.Option(help="Compression of bodies. Default: zstd.")] = None,
+    regions: options.RegionsOption = 1,
+    salt: options.SaltOption = None,
+    digits: options.DigitsOption = None,
+    ttl: options.TTLOption = None,
+    versions: options.VersionsOption = None,
+    names: options.NamesOption = None,
+    compression: Annotated[
+        options.Compression | None, typer.Option(help="Compression of bodies. Default: zstd.")
+    ] = None,
     plain_columns: Annotated[
         str | None,
         typer.Option(
@@ -58,12 +46,12 @@ def create(
             "Default: title,status,last_modified.",
         ),
     ] = None,
-    indexes: IndexesOption = None,
+    indexes: options.IndexesOption = None,
     alter_families: Annotated[
         bool, typer.Option("--alter-families", help="Alter families that differ from what is wanted.")
     ] = False,
-    dry_run: DryRunOption = False,
-    yes: YesOption = False,
+    dry_run: options.DryRunOption = False,
+    yes: options.YesOption = False,
 ) -> None:
     """Create the table if it does not exist.
 
@@ -78,7 +66,7 @@ def create(
         webtable -s hbase://localhost:9090/crawl?thrift2=9091 create --regions 16
         webtable -s hbase://gateway/crawl create --regions 16 --dry-run
     """
-    options = layout_options(
+    layout = options.layout_options(
         salt=salt,
         digits=digits,
         ttl=ttl,
@@ -90,28 +78,28 @@ def create(
     )
     this = session(ctx)
     if dry_run:
-        _show_plan(create_table(this.store, regions=regions, dry_run=True, **options), this)
+        _show_plan(create_table(this.store, regions=regions, dry_run=True, **layout), this)
         return
     if alter_families and not yes:
-        steps = create_table(this.store, regions=regions, dry_run=True, **options)
+        steps = create_table(this.store, regions=regions, dry_run=True, **layout)
         _confirm_losses(steps, yes=yes)
     try:
-        done = create_table(this.store, regions=regions, alter_families=alter_families, **options)
+        done = create_table(this.store, regions=regions, alter_families=alter_families, **layout)
     except SchemaDrift as exc:
-        _show_plan(create_table(this.store, regions=regions, dry_run=True, **options), this)
+        _show_plan(create_table(this.store, regions=regions, dry_run=True, **layout), this)
         complain("the table differs from what is wanted, as shown: nothing was changed; --alter-families alters it")
         raise typer.Exit(STORE) from exc
     typer.echo(harmless(str(done)) if done.create else str(done) or _as_wanted(done))
 
 
-@command(commands)
+@documented(commands)
 def alter(
     ctx: typer.Context,
     ttl: Annotated[
         str | None, typer.Option(metavar="DAYS|none", help="How long content is kept; links are kept twice as long.")
     ] = None,
-    versions: OtherVersionsOption = None,
-    options: Annotated[
+    versions: options.OtherVersionsOption = None,
+    family_options: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
@@ -119,8 +107,8 @@ def alter(
             help="An option of a family, as in content.block_size=131072; may be repeated.",
         ),
     ] = None,
-    dry_run: DryRunOption = False,
-    yes: YesOption = False,
+    dry_run: options.DryRunOption = False,
+    yes: options.YesOption = False,
     salt: Annotated[str | None, _kept("--salt")] = None,
     digits: Annotated[str | None, _kept("--digits")] = None,
     names: Annotated[str | None, _kept("--names")] = None,
@@ -154,7 +142,7 @@ def alter(
         "indexes": indexes,
         "regions": regions,
     }
-    changes = altered_options(ttl=ttl, versions=versions, families=options or (), fixed=fixed)
+    changes = options.altered_options(ttl=ttl, versions=versions, families=family_options or (), fixed=fixed)
     with session(ctx).open() as table:
         steps = table.maintenance.alter(dry_run=True, **changes)
         if dry_run or steps.is_empty:

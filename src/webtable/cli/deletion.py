@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from webtable.cli.exit_codes import NOT_DONE, complain
+from webtable.cli.exit_codes import NOT_DONE, complain, not_done
 from webtable.cli.ingest import UrlFiles
 from webtable.cli.messages import why_empty
 from webtable.cli.options import DryRunOption, NeededSiteArgument, YesOption
-from webtable.cli.output import command, on_terminal, parse_times
+from webtable.cli.output import documented, on_terminal, parse_times
 from webtable.cli.progress import check_confirmable, confirm
 from webtable.cli.session import session
 from webtable.display import harmless
 from webtable.display.text import plural, size_text
-from webtable.maintenance import Deletions
+from webtable.maintenance import DeletedPage, Deletions
 from webtable.progress import progress_bar
 from webtable.questions import named_site
 
@@ -26,18 +26,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from webtable import WebTable
-    from webtable.maintenance import DeletedPage
 
 commands: Final = typer.Typer()
 
 _PURPOSE = "delete pages"
+# How many URLs are deleted together; one of standard input that is invalid stops it before its batch.
 _AT_ONCE = 200
-"""How many URLs are deleted together; one of standard input that is invalid stops it before its batch."""
+# The progress bar is updated once per this many pages.
 _SHOWN_EACH = 100
-"""The progress bar is updated once per this many pages."""
 
 
-@command(commands)
+@documented(commands)
 def delete(
     ctx: typer.Context,
     urls: Annotated[
@@ -78,7 +77,7 @@ def delete(
         raise typer.Exit(NOT_DONE)
 
 
-@command(commands)
+@documented(commands)
 def delete_pages(
     ctx: typer.Context,
     site: NeededSiteArgument,
@@ -178,8 +177,7 @@ def _complain_of_nothing(table: WebTable, site: str, deletions: Deletions) -> No
     """End the command with an error if nothing was *deletions* because *site* has no pages."""
     # Only after the run: what an interrupted one has left is removed also where no page is left.
     if deletions == Deletions() and (nothing := why_empty(table, site)):
-        complain(nothing)
-        raise typer.Exit(NOT_DONE)
+        raise not_done(nothing)
 
 
 def _complain_of(deletions: Deletions) -> None:

@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from webtable.maintenance import Verification
 
 DONE, NOT_DONE, USAGE, STORE = 0, 1, 2, 3
+# Shells add this to the number of the signal that ended a process.
 SIGNALLED = 128
-"""Shells add this to the number of the signal that ended a process."""
 INTERRUPTED = SIGNALLED + signal.SIGINT
+# At most this many damaged rows are named.
 MOST_NAMED = 5
-"""At most this many damaged rows are named."""
 
 
 def exit_code(error: BaseException) -> int:
@@ -66,6 +66,12 @@ def ended_by(interrupt: KeyboardInterrupt) -> signal.Signals:
 def complain(message: str) -> None:
     """Write one line to stderr, whatever is in *message*."""
     note(f"webtable: {one_line(message)}")
+
+
+def not_done(message: str) -> typer.Exit:
+    """Write why a command has done nothing, or not all, and return what ends it."""
+    complain(message)
+    return typer.Exit(NOT_DONE)
 
 
 def note(message: str) -> None:
@@ -103,6 +109,13 @@ def report_damage(rows: Sequence[DamagedRow], count: int, *, left_out: bool = Tr
         complain(f"{row.url or 'row ' + key_text(row.row[:200])}: {row.reason}")
     if rows and count > min(len(rows), MOST_NAMED):
         complain(f"and {count - min(len(rows), MOST_NAMED):,} more")
+
+
+def end_if_damaged(rows: Sequence[DamagedRow], count: int) -> None:
+    """Report damaged rows that were left out, and end the command, if there are any."""
+    if count:
+        report_damage(rows, count)
+        raise typer.Exit(NOT_DONE)
 
 
 class CommandGroup(TyperGroup):

@@ -12,15 +12,15 @@ import typer
 
 from webtable._files import is_full
 from webtable.cli import completion
-from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, ended_by, note, report_damage
+from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, ended_by, not_done, note, report_damage
 from webtable.cli.messages import why_empty
 from webtable.cli.options import SiteArgument, WorkersOption, YesOption, site_of
-from webtable.cli.output import command, parse_names
-from webtable.cli.progress import confirm_replacing, pages_of
+from webtable.cli.output import documented, parse_names
+from webtable.cli.progress import confirm_replacing, interruptible, pages_of
 from webtable.cli.session import session
 from webtable.display import harmless
 from webtable.display.text import parse_size, plural, size_text
-from webtable.errors import InvalidArgument, InvalidURL
+from webtable.errors import DamagedRow, InvalidArgument, InvalidURL
 from webtable.progress import ProgressBar, progress_bar
 from webtable.questions import PAGES
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from webtable import WebTable
     from webtable.answers import Site
-    from webtable.errors import DamagedRow
 
 
 # --- What the name of an export says: the kind of a file, a directory, or by mistake a site ---------------------------
@@ -54,11 +53,11 @@ class LakeFolder(StrEnum):
 
 
 _LISTS: Final = (".csv", ".tsv")
+# Endings of files that are not written here: a directory of such a name would be taken for one.
 _OTHER_FILES: Final = (
     *(".7z", ".bz2", ".gz", ".lz4", ".rar", ".tar", ".tgz", ".xz", ".zip", ".zst"),
     *(".cdx", ".cdxj", ".db", ".htm", ".html", ".json", ".ndjson", ".sqlite", ".txt", ".xml"),
 )
-"""Endings of files that are not written here: a directory of such a name would be taken for one."""
 _URL = re.compile(r"https?:/", re.IGNORECASE)
 _HOST = re.compile(r"[\w-]+(?:\.[\w-]+)+")
 
@@ -104,7 +103,7 @@ def check_is_no_site(table: WebTable, out: str, site: str | None) -> None:
 commands: Final = typer.Typer()
 
 
-@command(commands)
+@documented(commands)
 def export(
     ctx: typer.Context,
     target: Annotated[
@@ -190,15 +189,15 @@ def export(
         )
     if workers > 1 and (is_file or chosen is ArchiveFormat.cdxj):
         raise InvalidArgument("--workers writes directories of warc, parquet and jsonl files only")
-    options: dict[str, Any] = {"site": site_of(site)}
+    arguments: dict[str, Any] = {"site": site_of(site)}
     opened = _opened(ctx, target, site, yes=yes)
     if chosen in (ArchiveFormat.cdxj, ArchiveFormat.wacz):
-        _archive(opened, out, is_wacz=is_file, file_bytes=parse_size("max-file", max_file), **options)
+        _archive(opened, out, is_wacz=is_file, file_bytes=parse_size("max-file", max_file), **arguments)
     elif is_file:
-        _write_file(opened, out, **options)
+        _write_file(opened, out, **arguments)
     else:
-        options |= {"format": chosen.value, "resume": resume, "workers": workers}
-        _export(opened, out, file_bytes=parse_size("max-file", max_file), **options)
+        arguments |= {"format": chosen.value, "resume": resume, "workers": workers}
+        _export(opened, out, file_bytes=parse_size("max-file", max_file), **arguments)
 
 
 @contextmanager
@@ -212,44 +211,41 @@ def _opened(
     with session(ctx).open() as table:
         check_is_no_site(table, target, site)
         if not may_be_empty and (nothing := why_empty(table, site)):
-            complain(nothing)
-            raise typer.Exit(NOT_DONE)
+            raise not_done(nothing)
         confirm_replacing(Path(target), yes=yes)
         yield table
 
 
-def _write_file(opened: AbstractContextManager[WebTable], out: Path, **options: Any) -> None:
+def _write_file(opened: AbstractContextManager[WebTable], out: Path, **arguments: Any) -> None:
     """Write one file of captures."""
-    from webtable.cli.progress import interruptible
     from webtable.formats import write_captures
 
-    with interruptible(), opened as table, _progress(table, **options) as counted:
-        done = write_captures(table, out, on_progress=counted, **options)
+    with interruptible(), opened as table, _progress(table, **arguments) as counted:
+        done = write_captures(table, out, on_progress=counted, **arguments)
     _report_written(done.pages, done.records, 1, done.bytes, out)
     _conclude(done.examples, done.damaged, done.incomplete)
 
 
-def _archive(opened: AbstractContextManager[WebTable], out: Path, *, is_wacz: bool, **options: Any) -> None:
+def _archive(opened: AbstractContextManager[WebTable], out: Path, *, is_wacz: bool, **arguments: Any) -> None:
     """Write WARC files with an index, or a WACZ file."""
     from webtable.formats import write_wacz, write_warc
 
-    with opened as table, _progress(table, **options) as counted:
+    with opened as table, _progress(table, **arguments) as counted:
         if is_wacz:
-            done = write_wacz(table, out, on_progress=counted, **options)
+            done = write_wacz(table, out, on_progress=counted, **arguments)
         else:
-            done = write_warc(table, out, with_index=True, on_progress=counted, **options)
+            done = write_warc(table, out, with_index=True, on_progress=counted, **arguments)
     _report_written(done.pages, done.records, len(done.files), done.bytes, out)
     _conclude(done.examples, done.damaged, done.incomplete)
 
 
-def _export(opened: AbstractContextManager[WebTable], out: Path, **options: Any) -> None:
+def _export(opened: AbstractContextManager[WebTable], out: Path, **arguments: Any) -> None:
     """Write files with a manifest."""
-    from webtable.cli.progress import interruptible
     from webtable.formats import write_export
 
     try:
-        with interruptible(), opened as table, _progress(table, **options) as counted:
-            done = write_export(table, out, on_progress=counted, **options)
+        with interruptible(), opened as table, _progress(table, **arguments) as counted:
+            done = write_export(table, out, on_progress=counted, **arguments)
     except KeyboardInterrupt as exc:
         complain(f"interrupted: the complete files stay in {out}, and the same command with --resume goes on")
         raise typer.Exit(SIGNALLED + ended_by(exc)) from None
@@ -257,8 +253,7 @@ def _export(opened: AbstractContextManager[WebTable], out: Path, **options: Any)
         if not is_full(exc):
             raise
         rest = f"the complete files stay in {out}, and the same command with --resume goes on"
-        complain(f"{exc.filename or out}: the disk is full; make space: {rest}")
-        raise typer.Exit(NOT_DONE) from exc
+        raise not_done(f"{exc.filename or out}: the disk is full; make space: {rest}") from exc
     manifest = done.manifest
     _report_written(manifest.pages, manifest.captures, len(manifest.files), manifest.bytes, out)
     if done.refetched or done.added:
@@ -269,13 +264,12 @@ def _export(opened: AbstractContextManager[WebTable], out: Path, **options: Any)
     _conclude(done.examples, manifest.damaged, manifest.incomplete)
 
 
-def _lake(opened: AbstractContextManager[WebTable], out: Path, **options: Any) -> None:
+def _lake(opened: AbstractContextManager[WebTable], out: Path, **arguments: Any) -> None:
     """Write a Parquet dataset, or add to one."""
-    from webtable.cli.progress import interruptible
     from webtable.formats import write_lake
 
-    with interruptible(), opened as table, _progress(table, **options) as counted:
-        done = write_lake(table, out, on_progress=counted, **options)
+    with interruptible(), opened as table, _progress(table, **arguments) as counted:
+        done = write_lake(table, out, on_progress=counted, **arguments)
     lake, last = done.manifest, done.manifest.exports[-1]
     files = f"{plural(last.files, 'file')} of {size_text(last.bytes)}"
     typer.echo(harmless(f"{plural(last.rows, 'row')} in {files}, for {plural(lake.pages, 'page')}: {out}"))

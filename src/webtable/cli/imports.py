@@ -12,28 +12,24 @@ import typer
 import webtable
 from webtable._clock import clock
 from webtable._limits import EXPORT_LIMITS, ReadLimits
-from webtable.cli.exit_codes import NOT_DONE, complain, note
-from webtable.cli.options import (
-    JournalOption,
-    LimitOption,
-    RefreshOption,
-    WaitOption,
-    beside,
-    parse_limits,
-    seconds_of,
-)
-from webtable.cli.output import TIME, command, parse_times
-from webtable.cli.progress import interruptible, when_there
+from webtable.cli import options
+from webtable.cli.exit_codes import complain, not_done, note
+from webtable.cli.ingest import carry_out, conclude, has_pages, waiting_notes
+from webtable.cli.output import TIME, documented, parse_times
+from webtable.cli.progress import interruptible, shown_bytes, when_there
 from webtable.cli.session import CommandSession, import_indexes, session
 from webtable.display.text import plural, size_text
 from webtable.errors import InvalidArgument, TableNotFound
+from webtable.formats import CheckedExport, Manifest, read_manifest, verify_export
+from webtable.ingest.batches import IngestOptions
+from webtable.ingest.engine import Ingest
+from webtable.ingest.report import IngestReport
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from webtable import WebTable
     from webtable.demo import Sample
-    from webtable.formats import CheckedExport, Manifest
 
 commands: Final = typer.Typer()
 _SHOWN_PROBLEMS = 10
@@ -46,14 +42,14 @@ _QUESTIONS = (
 )
 
 
-@command(commands, "import")
+@documented(commands, "import")
 def import_(
     ctx: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="What `export` has written, with its manifest.")],
-    limit: LimitOption = None,
-    resume: JournalOption = False,
-    wait: WaitOption = None,
-    refresh: RefreshOption = True,
+    limit: options.LimitOption = None,
+    resume: options.JournalOption = False,
+    wait: options.WaitOption = None,
+    refresh: options.RefreshOption = True,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -78,11 +74,7 @@ def import_(
         webtable -s again.db import exported
         webtable -s again.db import exported --resume
     """
-    from webtable.cli.ingest import carry_out, has_pages, waiting_notes
-    from webtable.ingest.batches import IngestOptions
-    from webtable.ingest.engine import Ingest
-
-    limits = parse_limits(limit or (), EXPORT_LIMITS)
+    limits = options.parse_limits(limit or (), EXPORT_LIMITS)
     if dry_run:
         if resume:
             raise InvalidArgument("--resume and --dry-run exclude each other: a dry run compares all files")
@@ -92,14 +84,16 @@ def import_(
         checked = _checked(folder)
     files = [str(folder / file.name) for file in checked.manifest.files]
     this = session(ctx)
-    patience = seconds_of(wait, 0)  # a store that has never answered may be a wrong name
+    patience = options.seconds_of(wait, 0)  # a store that has never answered may be a wrong name
     with ExitStack() as stack:
         table = stack.enter_context(when_there(lambda: _opened(this, checked.manifest), patience))
-        options = IngestOptions(types=None, limits=limits, wait=seconds_of(wait))
-        run = Ingest(files, options, lambda _: table, refresh=refresh, on_wait=waiting_notes(wait))
+        ingest_options = IngestOptions(types=None, limits=limits, wait=options.seconds_of(wait))
+        run = Ingest(files, ingest_options, lambda _: table, refresh=refresh, on_wait=waiting_notes(wait))
         run.table = table
         if resume:
-            run.keep_journal(beside(this.store, "ingest"), lambda: when_there(lambda: has_pages(this), patience))
+            run.keep_journal(
+                options.beside(this.store, "ingest"), lambda: when_there(lambda: has_pages(this), patience)
+            )
         code = carry_out(run, this)
     if run.report.read.skipped["record"]:
         _say_which_limit(checked.manifest)
@@ -113,23 +107,15 @@ def _say_which_limit(manifest: Manifest) -> None:
 
 def _checked(folder: Path) -> CheckedExport:
     """Return the export in *folder*; exits if it is not as it was written."""
-    from webtable.formats import verify_export
-
     checked = verify_export(folder, counts=False)
     _report_problems(checked)
     if not checked.is_sound:
-        complain("nothing was stored")
-        raise typer.Exit(NOT_DONE)
+        raise not_done("nothing was stored")
     return checked
 
 
 def _preview(this: CommandSession, folder: Path, limits: ReadLimits) -> int:
     """Compare the export in *folder* with its manifest, counts included, and report as if its captures were stored."""
-    from webtable.cli.ingest import conclude
-    from webtable.cli.progress import shown_bytes
-    from webtable.formats import read_manifest, verify_export
-    from webtable.ingest.report import IngestReport
-
     manifest = read_manifest(folder)
     report, started = IngestReport(files=len(manifest.files), is_dry_run=True), clock.monotonic()
     with shown_bytes("verify", manifest.bytes) as counted:
@@ -143,8 +129,7 @@ def _preview(this: CommandSession, folder: Path, limits: ReadLimits) -> int:
     if manifest.damaged:
         note(f"{plural(manifest.damaged, 'row')} could not be read, or only in part, when it was exported")
     if not checked.is_sound:
-        complain("nothing would be stored")
-        raise typer.Exit(NOT_DONE)
+        raise not_done("nothing would be stored")
     report.stored, report.read.bytes_read = checked.captures, checked.bytes
     report.seconds = clock.monotonic() - started
     try:
@@ -195,7 +180,7 @@ def _report_differences(table: WebTable, manifest: Manifest) -> None:
         note(f"{table.name} keeps its own layout: {', '.join(others)}")
 
 
-@command(commands)
+@documented(commands)
 def demo(
     ctx: typer.Context,
     folder: Annotated[

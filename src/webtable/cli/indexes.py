@@ -10,9 +10,9 @@ import typer
 
 from webtable._clock import clock
 from webtable.cli import completion
-from webtable.cli.exit_codes import NOT_DONE, complain, exit_code, note, report_damage
+from webtable.cli.exit_codes import NOT_DONE, complain, end_if_damaged, exit_code, note, report_damage
 from webtable.cli.options import DryRunOption, ResumeOption, WorkersOption, YesOption, resuming
-from webtable.cli.output import Format, FormatOption, chosen_format, command, write_records
+from webtable.cli.output import Format, FormatOption, chosen_format, documented, write_records
 from webtable.cli.progress import confirm
 from webtable.cli.session import CommandSession, session
 from webtable.display import harmless
@@ -37,7 +37,7 @@ search_index: Final = typer.Typer(
 )
 
 
-@command(search_index)
+@documented(search_index)
 def create(
     ctx: typer.Context,
     every: Annotated[
@@ -72,7 +72,7 @@ def create(
     typer.echo(f"full text created, with {plural(done.written, 'page')}")
 
 
-@command(search_index)
+@documented(search_index)
 def refresh(
     ctx: typer.Context,
     every: Annotated[
@@ -109,7 +109,7 @@ def _said(done: TextRefresh) -> str:
     return f"{plural(done.pages, 'page')} compared: {done.written:,} written, {done.removed:,} removed"
 
 
-@command(search_index)
+@documented(search_index)
 def state(ctx: typer.Context) -> None:
     """Show what is indexed, how much space that takes, and whether it is complete.
 
@@ -133,7 +133,7 @@ def state(ctx: typer.Context) -> None:
         raise typer.Exit(NOT_DONE)
 
 
-@command(search_index, "drop")
+@documented(search_index, "drop")
 def drop_search_index(ctx: typer.Context, yes: YesOption = False) -> None:
     """Drop full text; `search-index create` makes it again, from all pages.
 
@@ -190,7 +190,7 @@ def index_lines(table: WebTable) -> list[IndexLine]:
     return lines
 
 
-@command(index, "list")
+@documented(index, "list")
 def list_(ctx: typer.Context, format: FormatOption = None) -> None:
     """List the indexes of the table, and the phase that each is in.
 
@@ -208,7 +208,7 @@ def list_(ctx: typer.Context, format: FormatOption = None) -> None:
         note("no indexes")
 
 
-@command(index)
+@documented(index)
 def add(
     ctx: typer.Context,
     index: Annotated[
@@ -246,10 +246,10 @@ def add(
             raise
     done = "would be added" if dry_run else "added"
     typer.echo(f"index {harmless(index)} {done}, with the entries of {plural(pages, 'page')}")
-    _report_damage(damaged)
+    end_if_damaged((), damaged)
 
 
-@command(index, "drop")
+@documented(index, "drop")
 def drop_index(ctx: typer.Context, index: NameArgument, dry_run: DryRunOption = False, yes: YesOption = False) -> None:
     """Drop an index, with its entries; the table may be in use.
 
@@ -267,7 +267,7 @@ def drop_index(ctx: typer.Context, index: NameArgument, dry_run: DryRunOption = 
     typer.echo(f"index {harmless(index)} {'would be dropped' if dry_run else 'dropped'}")
 
 
-@command(index)
+@documented(index)
 def rebuild(ctx: typer.Context, index: NameArgument, workers: WorkersOption = 1, dry_run: DryRunOption = False) -> None:
     """Write the entries of all pages again; an index that is not complete continues where it was interrupted.
 
@@ -282,10 +282,10 @@ def rebuild(ctx: typer.Context, index: NameArgument, workers: WorkersOption = 1,
         damaged = table.metrics.damaged
     done = "would be rebuilt" if dry_run else "rebuilt"
     typer.echo(f"index {harmless(index)} {done}, with the entries of {plural(pages, 'page')}")
-    _report_damage(damaged)
+    end_if_damaged((), damaged)
 
 
-@command(index)
+@documented(index)
 def verify(
     ctx: typer.Context,
     index: SomeArgument = None,
@@ -318,7 +318,7 @@ def verify(
         raise typer.Exit(NOT_DONE)
 
 
-@command(index)
+@documented(index)
 def repair(
     ctx: typer.Context,
     index: SomeArgument = None,
@@ -348,12 +348,6 @@ def repair(
         command = this.command(f"index repair {index or '--all'}")
         note(f"nothing was changed; to repair it: {command}")
     raise typer.Exit(NOT_DONE)
-
-
-def _report_damage(count: int) -> None:
-    if count:
-        report_damage((), count)
-        raise typer.Exit(NOT_DONE)
 
 
 def _names(table: WebTable, index: str | None, all_: bool) -> list[str]:

@@ -19,48 +19,26 @@ import webtable
 from webtable._clock import clock
 from webtable._messages import message_of, text_of
 from webtable._process_hooks import handling_signals
+from webtable.cli import options
 from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, exit_code, note
-from webtable.cli.options import (
-    CAN_CONTINUE,
-    DigitsOption,
-    IndexesOption,
-    JournalOption,
-    LanguageOption,
-    LimitOption,
-    NamesOption,
-    RefreshOption,
-    RegionsOption,
-    SaltOption,
-    TTLOption,
-    WaitOption,
-    beside,
-    layout_options,
-    parse_limits,
-    parse_methods,
-    parse_types,
-    seconds_of,
-)
-from webtable.cli.output import command
-from webtable.cli.progress import when_there
+from webtable.cli.output import documented
+from webtable.cli.progress import ingest_progress, when_there
 from webtable.cli.session import CommandSession, session
 from webtable.display import harmless
 from webtable.display.text import parse_size, plural
-from webtable.errors import ExpiredCapture, StoreFull, StoreRefused, TableNotFound
+from webtable.errors import ExpiredCapture, StoreFull, StoreRefused, TableNotFound, WebTableError
 from webtable.formats import ReadReport, lines_of, read_pages
 from webtable.ingest.files import holds_pages
-from webtable.ingest.report import ignored_fields, names_text
+from webtable.ingest.report import Failures, IngestReport, ignored_fields, names_text
 from webtable.store import adapter_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from signal import Signals
 
-    from webtable import WebTable
-    from webtable.errors import WebTableError
+    from webtable import Page, WebTable
     from webtable.ingest.engine import Ingest
-    from webtable.ingest.report import Failures, IngestReport
     from webtable.maintenance import LayoutOptions
-    from webtable.page import Page
     from webtable.writing import Dropped
 
 
@@ -229,7 +207,7 @@ def _over_limits(report: ReadReport) -> Iterator[str]:
 commands: Final = typer.Typer()
 
 
-@command(commands)
+@documented(commands)
 def ingest(
     ctx: typer.Context,
     files: Annotated[
@@ -248,24 +226,24 @@ def ingest(
         typer.Option(metavar="A,B|all", help="The methods whose answers to store, as in GET,POST. Default: GET."),
     ] = None,
     max_body: Annotated[str | None, typer.Option(metavar="SIZE", help="Cut bodies over this size, as in 5MB.")] = None,
-    limit: LimitOption = None,
-    detect_language: LanguageOption = False,
-    resume: JournalOption = False,
-    wait: WaitOption = None,
+    limit: options.LimitOption = None,
+    detect_language: options.LanguageOption = False,
+    resume: options.JournalOption = False,
+    wait: options.WaitOption = None,
     workers: Annotated[
         int, typer.Option(metavar="N", help="How many processes read files; on HBase each of them stores, too.")
     ] = 1,
     batch: Annotated[int, typer.Option(metavar="PAGES", help="The most pages to store at once.")] = 500,
-    refresh: RefreshOption = True,
+    refresh: options.RefreshOption = True,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Read the files and report what would be stored; store nothing.")
     ] = False,
-    salt: SaltOption = None,
-    digits: DigitsOption = None,
-    ttl: TTLOption = None,
-    names: NamesOption = None,
-    indexes: IndexesOption = None,
-    regions: RegionsOption = 1,
+    salt: options.SaltOption = None,
+    digits: options.DigitsOption = None,
+    ttl: options.TTLOption = None,
+    names: options.NamesOption = None,
+    indexes: options.IndexesOption = None,
+    regions: options.RegionsOption = 1,
 ) -> None:
     """Store the pages of WARC, WACZ, JSON Lines and Parquet files.
 
@@ -312,17 +290,17 @@ def ingest(
     from webtable.ingest.engine import Ingest
     from webtable.ingest.files import archive_files
 
-    layout = layout_options(salt=salt, digits=digits, ttl=ttl, names=names, indexes=indexes)
+    layout = options.layout_options(salt=salt, digits=digits, ttl=ttl, names=names, indexes=indexes)
     this = session(ctx)
-    patience = seconds_of(wait, 0)  # a store that has never answered may be a wrong name
+    patience = options.seconds_of(wait, 0)  # a store that has never answered may be a wrong name
     stores = workers > 1 and not dry_run and adapter_of(this.store).capabilities.processes_write_concurrently
-    options = IngestOptions(
-        types=parse_types(types),
-        methods=parse_methods(methods),
-        limits=parse_limits(limit or ()),
+    ingest_options = IngestOptions(
+        types=options.parse_types(types),
+        methods=options.parse_methods(methods),
+        limits=options.parse_limits(limit or ()),
         batch=batch,
         max_body=parse_size("max-body", max_body) if max_body else None,
-        wait=seconds_of(wait),
+        wait=options.seconds_of(wait),
         detect_language=detect_language,
         open_table=partial(this.open, **layout) if stores else None,
     )
@@ -333,7 +311,7 @@ def ingest(
 
         run = Ingest(
             archive_files(files),
-            options,
+            ingest_options,
             opened,
             workers=workers,
             is_dry_run=dry_run,
@@ -341,7 +319,9 @@ def ingest(
             on_wait=waiting_notes(wait),
         )
         if resume:
-            run.keep_journal(beside(this.store, "ingest"), lambda: when_there(lambda: has_pages(this), patience))
+            run.keep_journal(
+                options.beside(this.store, "ingest"), lambda: when_there(lambda: has_pages(this), patience)
+            )
         raise typer.Exit(carry_out(run, this))
 
 
@@ -350,7 +330,6 @@ def carry_out(run: Ingest, this: CommandSession) -> int:
 
     Ctrl-C, SIGTERM and SIGHUP end the run, and a second one the process.
     """
-    from webtable.cli.progress import ingest_progress
 
     def interrupted(number: Signals) -> None:
         if run.report.interrupted_by:
@@ -366,7 +345,7 @@ def carry_out(run: Ingest, this: CommandSession) -> int:
     else:
         following = "the same command reads everything again and stores the rest"
         # Standard input has no place to continue from.
-        following += "" if "-" in run.files else f"; {CAN_CONTINUE}"
+        following += "" if "-" in run.files else f"; {options.CAN_CONTINUE}"
     return conclude(run.report, this, run.table, following=following)
 
 
@@ -378,7 +357,7 @@ def waiting_notes(wait: str | None) -> Callable[[str | None], None]:
             note(
                 "the store answers again"
                 if error is None
-                else f"waiting up to {seconds_of(wait):g} s for the store: {error}"
+                else f"waiting up to {options.seconds_of(wait):g} s for the store: {error}"
             )
 
     return told
@@ -393,18 +372,18 @@ def has_pages(this: CommandSession) -> bool:
         return False
 
 
-def _open(this: CommandSession, first: Page | None, regions: int, options: LayoutOptions) -> WebTable:
+def _open(this: CommandSession, first: Page | None, regions: int, layout: LayoutOptions) -> WebTable:
     try:
-        return this.open(**options)
+        return this.open(**layout)
     except TableNotFound:
         if not adapter_of(this.store).capabilities.is_created_on_ingest:
             raise
     # Otherwise the table would exist, empty and with the wrong time to live, when the user tries again with a better
     # one.
-    ttl = options.get("ttl", adapter_of(this.store).capabilities.default_ttl)
+    ttl = layout.get("ttl", adapter_of(this.store).capabilities.default_ttl)
     if first is not None and ttl is not None and first.fetched_at <= clock.now() - timedelta(seconds=ttl):
         raise ExpiredCapture(
             f"{first.url[:200]}: fetched on {first.fetched_at:%Y-%m-%d}, past the {ttl / 86_400:g} days for which the "
             "new table would keep content: give --ttl none to store old captures. Nothing was written"
         )
-    return webtable.open(this.store, create=True, regions=regions, **options)
+    return webtable.open(this.store, create=True, regions=regions, **layout)

@@ -12,18 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
+from webtable.cli import output
 from webtable.cli.exit_codes import note
 from webtable.cli.options import DigitsOption, SaltName, SaltOption, make_salt
-from webtable.cli.output import (
-    command,
-    console,
-    file_name,
-    new_table,
-    on_terminal,
-    parse_names,
-    write_bytes,
-    write_lines,
-)
+from webtable.cli.progress import size_of
 from webtable.cli.rows import RowFiles, holds_rows, own_keys
 from webtable.cli.session import DEFAULT_STORE, session
 from webtable.display import harmless
@@ -49,7 +41,7 @@ if TYPE_CHECKING:
 commands: Final = typer.Typer(help="Turn URLs into row keys and back, and split tables by them.", no_args_is_help=False)
 
 
-@command(commands)
+@output.documented(commands)
 def encode(
     ctx: typer.Context,
     urls: Annotated[list[str], typer.Argument(metavar="URL", help="The URLs.")],
@@ -70,7 +62,7 @@ def encode(
         typer.echo(key_text(made))
 
 
-@command(commands)
+@output.documented(commands)
 def decode(
     ctx: typer.Context,
     keys: Annotated[list[str], typer.Argument(metavar="KEY", help="Row keys, as the HBase shell shows them.")],
@@ -90,7 +82,7 @@ def decode(
         typer.echo(url)
 
 
-@command(commands)
+@output.documented(commands)
 def ranges(
     ctx: typer.Context,
     domain: Annotated[
@@ -141,15 +133,15 @@ def web_key(ctx: typer.Context, salt: SaltName | None, digits: int | None) -> We
 
 def _write_ranges(key_ranges: list[KeyRange]) -> None:
     lines = [(key_text(keys.start), key_text(keys.stop)) for keys in key_ranges]
-    if not on_terminal():
-        write_lines(lines)
+    if not output.on_terminal():
+        output.write_lines(lines)
         return
-    shown = new_table()
+    shown = output.new_table()
     for heading in ("first key", "up to"):
         shown.add_column(heading, overflow="fold")
     for line in lines:
         shown.add_row(*line)
-    console().print(shown)
+    output.console().print(shown)
     note(plural(len(lines), "range"))
 
 
@@ -161,7 +153,7 @@ class SplitsFormat(StrEnum):
     file = "file"
 
 
-@command(commands)
+@output.documented(commands)
 def splits(
     ctx: typer.Context,
     regions: Annotated[int, typer.Option(metavar="N", help="The number of regions.")],
@@ -256,7 +248,7 @@ def _listed_keys(file: str) -> Iterator[bytes]:
             try:
                 yield parse_key(text)
             except KeyFormatError as exc:
-                raise KeyFormatError(f"{file_name(file)}, line {number:,}: {exc}") from exc
+                raise KeyFormatError(f"{output.file_name(file)}, line {number:,}: {exc}") from exc
 
 
 def _keys_of(file: str, key: WebKey) -> Iterator[bytes]:
@@ -267,7 +259,7 @@ def _keys_of(file: str, key: WebKey) -> Iterator[bytes]:
         try:
             yield key.encode(url)
         except InvalidURL as exc:
-            raise InvalidURL(f"{file_name(file)}, URL {number:,}: {exc}") from exc
+            raise InvalidURL(f"{output.file_name(file)}, URL {number:,}: {exc}") from exc
 
 
 # --- The command `keys advise`: which row key suits these URLs --------------------------------------------------------
@@ -286,6 +278,7 @@ class ColumnHelp(NamedTuple):
     says: str
 
 
+# The columns of the ranking, in order.
 RANKING = (
     ColumnHelp(
         "score", "heat times reading, the lower the better; 1.0 is even writes, and one range for each question"
@@ -300,7 +293,6 @@ RANKING = (
     ColumnHelp("of a cell", "the share of a stored cell that is its row key, next to a value of the given size"),
     ColumnHelp("with names", "the same with the names of family and column; empty if no column is given"),
 )
-"""The columns of the ranking, in order."""
 
 
 class AdviceFormat(StrEnum):
@@ -312,17 +304,17 @@ class AdviceFormat(StrEnum):
 
 def write_advice(advice: Advice, format: AdviceFormat | None) -> None:
     """Write advice; without a *format* as a table on a terminal, as JSON elsewhere."""
-    if (format or (AdviceFormat.table if on_terminal() else AdviceFormat.json)) is AdviceFormat.table:
+    if (format or (AdviceFormat.table if output.on_terminal() else AdviceFormat.json)) is AdviceFormat.table:
         _write_table(advice)
     else:
         text = advice.to_json()
-        write_bytes((harmless_json(text.decode()).encode() if on_terminal() else text) + b"\n")
+        output.write_bytes((harmless_json(text.decode()).encode() if output.on_terminal() else text) + b"\n")
 
 
 def _write_table(advice: Advice) -> None:
     from rich.text import Text
 
-    target = console()
+    target = output.console()
     target.print(_ranking(advice))
     for column in _columns(advice):
         target.print(Text.assemble((column.name, "bold"), f": {column.says}", style="dim"))
@@ -351,7 +343,7 @@ def _columns(advice: Advice) -> Sequence[ColumnHelp]:
 def _ranking(advice: Advice) -> Table:
     from rich.text import Text
 
-    table = new_table(advice.measure)
+    table = output.new_table(advice.measure)
     table.padding = (0, 1, 0, 0)  # closer than usual, so that all columns fit into 80 characters
     table.add_column("")
     table.add_column("design", overflow="fold", min_width=min(8, max(len(design.name) for design in advice.designs)))
@@ -390,7 +382,7 @@ _MOST_OF_A_TABLE = 20_000
 _COLUMN = re.compile(r"[^:\s]+:\S*")
 
 
-@command(commands)
+@output.documented(commands)
 def advise(
     ctx: typer.Context,
     files: Annotated[
@@ -500,7 +492,7 @@ def _designs(
         if compare is not None:
             raise InvalidArgument(f"compare={compare!r}: designs for URLs are not compared on rows of other values")
         return own
-    named = WEB_DESIGNS if compare is None else parse_names(compare)
+    named = WEB_DESIGNS if compare is None else output.parse_names(compare)
     return [*named, *_url_designs(own)]
 
 
@@ -525,7 +517,6 @@ def _as_option() -> Iterator[None]:
 
 def _of_files(files: Sequence[str], measured: Callable[[Iterable[str]], Advice]) -> Advice:
     from webtable.cli.ingest import UrlFiles
-    from webtable.cli.progress import size_of
 
     check_files(files)
     urls = UrlFiles(files)
@@ -534,7 +525,7 @@ def _of_files(files: Sequence[str], measured: Callable[[Iterable[str]], Advice])
             advice = measured(urls)
     except InvalidArgument as exc:
         if urls.is_read and not urls.count:
-            raise InvalidArgument(f"{', '.join(map(file_name, files))}: there is no URL in it") from exc
+            raise InvalidArgument(f"{', '.join(map(output.file_name, files))}: there is no URL in it") from exc
         raise
     if advice.skipped:
         are = "is not a URL" if advice.skipped == 1 else "are not URLs"
@@ -545,7 +536,6 @@ def _of_files(files: Sequence[str], measured: Callable[[Iterable[str]], Advice])
 
 
 def _of_rows(rows: RowFiles, measured: Callable[[Iterable[dict[str, Any]]], Advice]) -> Advice:
-    from webtable.cli.progress import size_of
 
     check_files(rows.files)
     with ProgressBar("advise", total=size_of(rows.files), state=rows.progress):

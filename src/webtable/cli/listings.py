@@ -12,43 +12,29 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 import typer
 
 from webtable._files import atomic_file
-from webtable.cli import completion
-from webtable.cli.exit_codes import NOT_DONE, note, report_damage
+from webtable.cli import completion, output
+from webtable.cli.exit_codes import end_if_damaged, note
 from webtable.cli.messages import impossible_status
-from webtable.cli.output import (
-    TABLE,
-    Format,
-    FormatOption,
-    chosen_format,
-    columns_option,
-    console,
-    default_columns,
-    examples,
-    highlighted,
-    parse_names,
-    write_records,
-)
 from webtable.cli.progress import interruptible, with_progress
 from webtable.cli.session import session
 from webtable.display import harmless
 from webtable.display.text import parse_size, plural
 from webtable.errors import InvalidArgument
 from webtable.formats import ENDINGS, FORMATS, format_of, write_rows
-from webtable.questions import LISTINGS, Limited, Listing, ListingOption, is_ago, parse_time, read_for
+from webtable.questions import LISTINGS, Column, Columns, Limited, Listing, ListingOption, is_ago, parse_time, read_for
 
 if TYPE_CHECKING:
     from webtable import WebTable
-    from webtable.questions import Column, Columns
 
+# The type that typer parses for each kind of option.
 _TYPES: dict[str, Any] = {"text": str, "number": int, "fraction": float, "flag": bool, "time": str, "size": str}
-"""The type that typer parses for each kind of option."""
 
 
 def app_of(name: str) -> typer.Typer:
     """Return an app with the command *name*, for the question of that name."""
     listing = LISTINGS[name.replace("-", "_")]
     app = typer.Typer()
-    app.command(name, epilog=examples(*listing.examples))(_command(listing))
+    app.command(name, epilog=output.examples(*listing.examples))(_command(listing))
     return app
 
 
@@ -65,7 +51,7 @@ def _command(listing: Listing) -> Callable[..., None]:
             listing_ = Limited(results, options["limit"])
             # Few of the pages that a search reads are results: it may take long until there is one to be seen.
             records = with_progress("search", table, listing_) if listing.name == "search" else listing_
-            count = listed.write(records, results.columns, _WRITERS.get(listing.name, write_records))
+            count = listed.write(records, results.columns, _WRITERS.get(listing.name, output.write_records))
             if listing.has_counts:
                 report_freshness(ctx, table)
             damaged = table.metrics.damaged
@@ -73,9 +59,7 @@ def _command(listing: Listing) -> Callable[..., None]:
                 note("; ".join(filter(None, (results.why_empty(), impossible_status(options)))))
         if listing_.next_token:
             note(f"more: {goes_on}--after {listing_.next_token}")
-        if damaged:
-            report_damage(results.damaged, damaged)
-            raise typer.Exit(NOT_DONE)
+        end_if_damaged(results.damaged, damaged)
 
     command.__signature__ = inspect.Signature(list(_parameters(listing)))  # type: ignore[attr-defined]
     command.__annotations__ = {}
@@ -95,12 +79,12 @@ def _parameters(listing: Listing) -> Iterator[inspect.Parameter]:
     body = typer.Option("--body", help="Add the bodies.")
     explain = typer.Option("--explain", help="Show how the question would be answered, without asking it.")
     options |= {"limit": (Annotated[int | None, limit], None), "after": (Annotated[str | None, after], None)}
-    options["columns"] = (columns_option(listing.columns.names), None)
+    options["columns"] = (output.columns_option(listing.columns.names), None)
     options["order"] = (Annotated[orders | None, order], None)
     if listing.is_of_pages:
         options["body"] = (Annotated[bool, body], False)
     out = typer.Option("--out", metavar="FILE", help=f"Write this file, as its name says: {', '.join(ENDINGS)}.")
-    options |= {"format": (FormatOption, None), "out": (Annotated[Path | None, out], None)}
+    options |= {"format": (output.FormatOption, None), "out": (Annotated[Path | None, out], None)}
     options["explain"] = (Annotated[bool, explain], False)
     for name, (annotation, default) in options.items():
         yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
@@ -171,7 +155,7 @@ class _Listed(NamedTuple):
 
     columns: Sequence[str] | None
     has_bodies: bool
-    format: Format
+    format: output.Format
     out: Path | None
     is_explained: bool
 
@@ -179,23 +163,23 @@ class _Listed(NamedTuple):
     def taken_from(cls, options: dict[str, Any]) -> Self:
         """Return it from the options in *options*, which are removed there."""
         text = options.pop("columns", None)
-        names = None if text is None else parse_names(text)
+        names = None if text is None else output.parse_names(text)
         format, out = options.pop("format"), options.pop("out")
         if out is not None and (out.is_dir() or not out.parent.is_dir()):
             raise InvalidArgument(f"out={out}: name a file in a directory that exists")
         if out is not None and format not in FORMATS:
             format = format_of(out)
-        return cls(names, options.pop("body", False), chosen_format(format), out, options.pop("explain"))
+        return cls(names, options.pop("body", False), output.chosen_format(format), out, options.pop("explain"))
 
     def write(self, records: Iterable[object], columns_known: Columns, table_writer: Callable[..., int]) -> int:
         """Write *records* that have the columns *columns_known*, and return their number; raises `UnknownColumn`."""
         is_asked_for = self.columns is not None or self.has_bodies
-        default = [column.name for column in default_columns(columns_known, self.format)]
+        default = [column.name for column in output.default_columns(columns_known, self.format)]
         names = [*(default if self.columns is None else self.columns), *(["body"] if self.has_bodies else [])]
         columns = columns_known.chosen(names)
         if self.out is not None:
             return _write_file(self.out, records, columns, self.format)
-        write = table_writer if self.format == TABLE and not is_asked_for else write_records
+        write = table_writer if self.format == output.TABLE and not is_asked_for else output.write_records
         return write(records, columns, self.format, asked_for=is_asked_for)
 
 
@@ -219,7 +203,7 @@ def report_freshness(ctx: typer.Context, table: WebTable) -> None:
 def _write_hits(
     records: Iterable[Any],
     columns: Sequence[Column],  # noqa: ARG001
-    format: Format | None,  # noqa: ARG001
+    format: output.Format | None,  # noqa: ARG001
     *,
     asked_for: bool,  # noqa: ARG001
 ) -> int:
@@ -227,14 +211,14 @@ def _write_hits(
     from rich.padding import Padding
     from rich.text import Text
 
-    target, count = console(), 0
+    target, count = output.console(), 0
     for count, hit in enumerate(records, 1):  # noqa: B007 - it is returned
         matches = Text(f"  {plural(hit.matches, 'match', 'es')}", style="dim")
         target.print(Text.assemble((harmless(hit.page.url), "bold"), matches), soft_wrap=True)
         for excerpt in (*([hit.title] if hit.title else []), *hit.excerpts):
-            target.print(Padding(highlighted(excerpt.marked()), (0, 0, 0, 2), expand=False))
+            target.print(Padding(output.highlighted(excerpt.marked()), (0, 0, 0, 2), expand=False))
     return count
 
 
+# The functions that write the answers to a question to a terminal, if not as a table.
 _WRITERS: dict[str, Callable[..., int]] = {"search": _write_hits}
-"""The functions that write the answers to a question to a terminal, if not as a table."""

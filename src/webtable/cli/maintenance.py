@@ -15,36 +15,25 @@ from webtable import doctor as diagnosed
 from webtable._clock import clock
 from webtable._files import atomic_file
 from webtable._messages import text_of
+from webtable.cli import output
 from webtable.cli.exit_codes import NOT_DONE, complain, note, one_line, report_damage, report_findings
-from webtable.cli.indexes import index_lines
+from webtable.cli.indexes import IndexLine, index_lines
 from webtable.cli.messages import why_empty
 from webtable.cli.options import CAN_CONTINUE, DryRunOption, ResumeOption, SiteArgument, YesOption, resuming, site_of
-from webtable.cli.output import (
-    FactsFormat,
-    FormatOption,
-    command,
-    console,
-    new_table,
-    on_terminal,
-    write_bytes,
-    write_json,
-    write_lines,
-    write_records,
-)
 from webtable.cli.progress import confirm, pages_of
 from webtable.cli.session import CommandSession, import_indexes, naming, session
 from webtable.display import harmless
 from webtable.display.text import plural, size_text
 from webtable.errors import LayoutMismatch, WebTableError
-from webtable.maintenance import checks, table_summary
+from webtable.maintenance import Check, Progress, TableSummary, checks, table_summary
 from webtable.metrics import Exposed, gauge_families, prometheus
 from webtable.progress import progress_bar
 from webtable.questions import column
 from webtable.records import compact as compact_records
 from webtable.records import layout_of
 from webtable.rowkey import key_text
-from webtable.schema import FAMILY_OPTIONS, KeyLayout, versions_text
-from webtable.store import StoreURL, open_store, table_of
+from webtable.schema import FAMILY_OPTIONS, KeyLayout, Layout, versions_text
+from webtable.store import Store, StoreURL, open_store, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -52,10 +41,6 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
     from webtable import WebTable
-    from webtable.cli.indexes import IndexLine
-    from webtable.maintenance import Check, Progress, TableSummary
-    from webtable.schema import Layout
-    from webtable.store import Store
 
 
 # --- The command `info` -----------------------------------------------------------------------------------------------
@@ -68,7 +53,7 @@ _SIZES = ("stored", "unpacked", "bytes", "free")
 _HELD = ("pages", "captures", "stored", "unpacked", "hosts", "oldest", "newest", "as_of", "waiting")
 
 
-@command(commands)
+@output.documented(commands)
 def info(
     ctx: typer.Context,
     count: Annotated[
@@ -81,7 +66,7 @@ def info(
         bool, typer.Option("--schema", help="Show the regions, and the families with all their options.")
     ] = False,
     format: Annotated[
-        FactsFormat | None,
+        output.FactsFormat | None,
         typer.Option(
             help="As tables, tab-separated lines, or a JSON object a line. "
             "Default: tables on a terminal, lines in a pipe."
@@ -113,13 +98,13 @@ def info(
     """
     this = session(ctx)
     facts, held = _facts_of(this, count=count, schema=schema)
-    if format == FactsFormat.jsonl:
+    if format == output.FactsFormat.jsonl:
         for fact in facts:
-            write_json(fact)
-    elif format == FactsFormat.table or (format is None and on_terminal()):
+            output.write_json(fact)
+    elif format == output.FactsFormat.table or (format is None and output.on_terminal()):
         _show(facts)
     else:
-        write_lines(line for fact in facts for line in _lines_of(fact, _text))
+        output.write_lines(line for fact in facts for line in _lines_of(fact, _text))
     _report_what_is_missing(held, this)
     if count and held is not None and held.damaged:
         raise typer.Exit(NOT_DONE)
@@ -219,7 +204,7 @@ def _show(facts: Sequence[dict[str, Any]]) -> None:
     """Show a table to people: without what is unknown, and of many regions some."""
     from rich.text import Text
 
-    target, shown = console(), new_table()
+    target, shown = output.console(), output.new_table()
     shown.show_header = False
     shown.add_column(style="bold")
     shown.add_column(overflow="fold")
@@ -244,12 +229,12 @@ def _for_people(name: str, value: object) -> str:
 # --- The commands that report the state of a store: `doctor` to people, `metrics` to Prometheus -----------------------
 
 
+# How long the checks may take together, as by default in Python.
 _SECONDS = 30.0
-"""How long the checks may take together, as by default in Python."""
 _MARKS = {"ok": ("ok", "green"), "warning": ("warning", "yellow"), "failed": ("FAILED", "red")}
 
 
-@command(commands)
+@output.documented(commands)
 def doctor(
     ctx: typer.Context,
     store: Annotated[
@@ -263,7 +248,7 @@ def doctor(
         float, typer.Option(metavar="SECONDS", help="How long all checks may take together.")
     ] = _SECONDS,
     format: Annotated[
-        FactsFormat | None,
+        output.FactsFormat | None,
         typer.Option(
             help="As lines with their fixes below them, tab-separated lines, or a JSON object a line. "
             "Default: the first on a terminal, the second in a pipe."
@@ -286,7 +271,7 @@ def doctor(
     """
     this = naming(ctx, session(ctx).of(store))
     import_indexes(this.indexes)
-    chosen = format or (FactsFormat.table if on_terminal() else FactsFormat.lines)
+    chosen = format or (output.FactsFormat.table if output.on_terminal() else output.FactsFormat.lines)
     has_failed = False
     with closing(_Progress()) as progress:
         for check in checks(this.store, deep=deep, all_bodies=all_bodies, timeout=timeout, on_progress=progress):
@@ -322,12 +307,12 @@ class _CheckLine:
         self.finding, self.fix = (one_line(text_of(text, command)) for text in (check.finding, check.fix))
 
 
-def _write(line: _CheckLine, chosen: FactsFormat) -> None:
-    if chosen == FactsFormat.jsonl:
+def _write(line: _CheckLine, chosen: output.FactsFormat) -> None:
+    if chosen == output.FactsFormat.jsonl:
         fields = {"check": line.check, "state": line.state, "finding": line.finding, "fix": line.fix or None}
-        write_json(fields)
-    elif chosen == FactsFormat.lines:
-        write_lines([(line.state, line.check, line.finding, line.fix)])
+        output.write_json(fields)
+    elif chosen == output.FactsFormat.lines:
+        output.write_lines([(line.state, line.check, line.finding, line.fix)])
     else:
         mark, color = _MARKS[line.state]
         typer.echo(typer.style(f"{mark:8}", fg=color) + f"{harmless(line.check)}: {line.finding}")
@@ -344,7 +329,7 @@ _HOLDINGS_HELP = {
 }
 
 
-@command(commands)
+@output.documented(commands)
 def metrics(
     ctx: typer.Context,
     textfile: Annotated[
@@ -371,7 +356,7 @@ def metrics(
     gauges = _Gauges(this, timeout)
     registry.register(gauges)
     if textfile is None:
-        write_bytes(client.generate_latest(registry))
+        output.write_bytes(client.generate_latest(registry))
     else:
         with atomic_file(textfile) as part:
             part.write_bytes(client.generate_latest(registry))
@@ -473,12 +458,12 @@ _FOUND = (
 )
 
 
-@command(commands)
+@output.documented(commands)
 def verify(
     ctx: typer.Context,
     site: SiteArgument = None,
     resume: ResumeOption = False,
-    format: FormatOption = None,
+    format: output.FormatOption = None,
 ) -> None:
     """Read all pages with their bodies and compare them with their checksums, digests and sizes; nothing is changed.
 
@@ -505,7 +490,7 @@ def verify(
             exc.add_note(f"at least {plural(counted.so_far, 'page')} compared{rest}")
             raise
         nothing = why_empty(table, site) if verification.is_sound and not verification.pages else ""
-    write_records([verification], _FOUND, format)
+    output.write_records([verification], _FOUND, format)
     report_findings(verification)
     if verification.inconsistent:
         which = f"{plural(verification.inconsistent, 'page')} whose newest capture disagrees with the history"
@@ -516,7 +501,7 @@ def verify(
         raise typer.Exit(NOT_DONE)
 
 
-@command(commands)
+@output.documented(commands)
 def compact(
     ctx: typer.Context,
     forget: Annotated[
@@ -574,7 +559,7 @@ def _compacted(this: CommandSession, *, dry_run: bool) -> int:
             return compact_records(store, name, dry_run=dry_run)
 
 
-@command(links)
+@output.documented(links)
 def refresh(
     ctx: typer.Context,
     also_unfinished: Annotated[
@@ -603,7 +588,7 @@ def refresh(
         raise typer.Exit(NOT_DONE)
 
 
-@command(links)
+@output.documented(links)
 def status(ctx: typer.Context) -> None:
     """Show how many batches of pages wait to have their links counted, and since when.
 
@@ -613,8 +598,8 @@ def status(ctx: typer.Context) -> None:
     """
     with session(ctx).open() as table:
         waiting, since = table.links.freshness()
-    if not on_terminal():
-        write_lines([("waiting", waiting), *([("since", since)] if since else [])])
+    if not output.on_terminal():
+        output.write_lines([("waiting", waiting), *([("since", since)] if since else [])])
     elif since:
         typer.echo(f"{plural(waiting, 'batch', 'es')} waiting since {since:%Y-%m-%d %H:%M} UTC")
     else:

@@ -15,7 +15,7 @@ import typer
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.cli.exit_codes import note
 from webtable.cli.output import parse_days, parse_names, parse_versions
-from webtable.cli.session import import_indexes
+from webtable.cli.session import CommandSession, import_indexes
 from webtable.display.text import parse_size
 from webtable.errors import InvalidArgument
 from webtable.questions import SITE, named_site
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from webtable.answers import Site
-    from webtable.cli.session import CommandSession
     from webtable.maintenance import AlterOptions, LayoutOptions
     from webtable.rowkey import Salt
 
@@ -146,6 +145,7 @@ def _names_of_indexes(text: str) -> tuple[str, ...]:
             return names
 
 
+# The functions that parse the options of a layout, by their names.
 _READ: dict[str, Callable[[Any], Any]] = {
     "ttl": partial(parse_days, "ttl"),
     "names": str,
@@ -154,7 +154,6 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "plain_columns": lambda text: () if text == "none" else tuple(parse_names(text)),
     "indexes": _names_of_indexes,
 }
-"""The functions that parse the options of a layout, by their names."""
 
 
 def make_salt(salt: SaltName | None, digits: int | None) -> Salt:
@@ -185,8 +184,8 @@ ResumeOption = Annotated[
 JournalOption = Annotated[
     bool, typer.Option("--resume", help="Keep a journal beside the store, and continue where an earlier run stopped.")
 ]
+# The end of a message about a run that kept no journal.
 CAN_CONTINUE = "only a run that was started with --resume can be continued from where it ended"
-"""The end of a message about a run that kept no journal."""
 WorkersOption = Annotated[int, typer.Option(metavar="N", help="How many processes read the table, a part each.")]
 WaitOption = Annotated[
     str | None,

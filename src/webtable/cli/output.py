@@ -47,7 +47,7 @@ def examples(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def command(app: typer.Typer, name: str | None = None) -> Callable[[F], F]:
+def documented(app: typer.Typer, name: str | None = None) -> Callable[[F], F]:
     """Return a decorator that adds a command to *app*: its docstring is the help, its "Examples:" the epilogue."""
 
     def added(function: F) -> F:
@@ -66,8 +66,8 @@ def parse_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
+# The placeholder for a moment in help texts.
 TIME = "TIME"
-"""The placeholder for a moment in help texts."""
 
 
 def parse_times(**times: str | None) -> dict[str, datetime | None]:
@@ -114,11 +114,11 @@ def file_name(file: str) -> str:
 # --- The values of records as a table shows them, and those of a page that is shown by itself -------------------------
 
 
+# How many hexadecimal digits of a digest a table shows.
 _DIGITS = 12
-"""How many hexadecimal digits of a digest a table shows."""
 _DIGEST = re.compile(r"[a-z0-9]+:[0-9a-f]{32,}")
+# A table shows at most this many characters of a value; other formats show all.
 CELL_WIDTH = 1_000
-"""A table shows at most this many characters of a value; other formats show all."""
 
 
 def cell(record: object, column: Column) -> Text:
@@ -176,6 +176,7 @@ def highlighted(text: Marked) -> Text:
     return Text.assemble(*((harmless(piece), "bold red" if marked else "") for piece, marked in text.pieces))
 
 
+# How the values of a single page are shown where there is room for them.
 _FIELDS: dict[Form, Callable[[Any, str | None], str]] = {
     "bytes": lambda size, _: f"{size:,} bytes",
     "headers": lambda headers, _: "\n".join(harmless(f"{name}: {text}") for name, text in headers.items()),
@@ -183,7 +184,6 @@ _FIELDS: dict[Form, Callable[[Any, str | None], str]] = {
     "counts": lambda counts, _: str(counts),
     "body": lambda body, charset: "\n".join(map(harmless, decoded(body, charset or "utf-8").expandtabs().splitlines())),
 }
-"""How the values of a single page are shown where there is room for them."""
 
 
 def field(page: Page, column: Column) -> Text:
@@ -205,12 +205,12 @@ def status_style(status: int) -> str:
 # --- Records as a table, as they come ---------------------------------------------------------------------------------
 
 
+# A table is laid out for this many rows at a time.
 CHUNK = 200
-"""A table is laid out for this many rows at a time."""
+# The width of a table in a pipe, where nothing is wrapped or cut.
 UNLIMITED = 100_000
-"""The width of a table in a pipe, where nothing is wrapped or cut."""
+# The forms that are wrapped: URLs, or a command, to be copied whole; others may be truncated.
 _FOLDED = ("url", "urls")
-"""The forms that are wrapped: URLs, or a command, to be copied whole; others may be truncated."""
 
 
 def new_table(title: str | None = None) -> Table:
@@ -291,8 +291,8 @@ if TYPE_CHECKING:
     Format = str
 else:
     # typer accepts choices only as an enum.
+    # How records are written: as a table or lines, or in a format of `webtable.formats` for programs.
     Format = StrEnum("Format", [TABLE, LINES, *FORMATS])
-    """How records are written: as a table or lines, or in a format of `webtable.formats` for programs."""
 
 
 class FactsFormat(StrEnum):

@@ -7,28 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from webtable.cli.exit_codes import NOT_DONE, complain
+from webtable.cli import output
+from webtable.cli.exit_codes import not_done
 from webtable.cli.messages import stored_likes
-from webtable.cli.output import (
-    TIME,
-    FormatOption,
-    columns_option,
-    command,
-    console,
-    default_columns,
-    on_terminal,
-    parse_columns,
-    parse_times,
-    write_body,
-    write_fields,
-    write_json,
-    write_lines,
-    write_records,
-)
 from webtable.cli.session import session
 from webtable.display import harmless
 from webtable.display.text import plural
-from webtable.questions import PAGES, TIME_FORMS, parse_time, read_for
+from webtable.questions import PAGES, TIME_FORMS, Column, parse_time, read_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +21,6 @@ if TYPE_CHECKING:
     from webtable import Page
     from webtable.answers import Difference
     from webtable.cli.output import Format
-    from webtable.questions import Column
 
 commands: Final = typer.Typer()
 
@@ -47,7 +31,7 @@ _SHOWN = (*PAGES.usual, "headers", "link_counts")
 if TYPE_CHECKING:
     ColumnsOption = str | None
 else:
-    ColumnsOption = columns_option(PAGES.names)
+    ColumnsOption = output.columns_option(PAGES.names)
 URLArgument = Annotated[str, typer.Argument(help="The page's URL.")]
 BodyOption = Annotated[bool, typer.Option("--body", help="Write the body, byte for byte, and nothing else.")]
 
@@ -59,14 +43,16 @@ class DiffFormat(StrEnum):
     json = "json"
 
 
-@command(commands)
+@output.documented(commands)
 def get(
     ctx: typer.Context,
     url: URLArgument,
-    as_of: Annotated[str | None, typer.Option(metavar=TIME, help=f"The page as it was then: {TIME_FORMS}.")] = None,
+    as_of: Annotated[
+        str | None, typer.Option(metavar=output.TIME, help=f"The page as it was then: {TIME_FORMS}.")
+    ] = None,
     body: BodyOption = False,
     columns: ColumnsOption = None,
-    format: FormatOption = None,
+    format: output.FormatOption = None,
 ) -> None:
     """Show the newest capture of a page, or the page as it was at a time.
 
@@ -76,7 +62,7 @@ def get(
         webtable get https://example.com/products --as-of 7d --columns title,digest
         webtable get https://example.com/products --columns outlinks --format jsonl
     """
-    shown, moment = parse_columns(columns, PAGES, _SHOWN), None if as_of is None else parse_time("as-of", as_of)
+    shown, moment = output.parse_columns(columns, PAGES, _SHOWN), None if as_of is None else parse_time("as-of", as_of)
     with session(ctx).open() as table:
         page = table.get(url, as_of=moment, columns=_read(shown, body=body))
         likes = stored_likes(table, url) if page is None and as_of is None else ""
@@ -84,7 +70,7 @@ def get(
     _show(page, shown, format, body=body, missing=f"{url}: {missing}")
 
 
-@command(commands, "by-id")
+@output.documented(commands, "by-id")
 def by_id(
     ctx: typer.Context,
     id: Annotated[
@@ -93,7 +79,7 @@ def by_id(
     ],
     body: BodyOption = False,
     columns: ColumnsOption = None,
-    format: FormatOption = None,
+    format: output.FormatOption = None,
 ) -> None:
     """Show the page whose URL has this id.
 
@@ -101,18 +87,18 @@ def by_id(
         webtable by-id 182ccedb33a9e03f
         webtable by-id 182ccedb33a9e03f --body > page.html
     """
-    shown = parse_columns(columns, PAGES, _SHOWN)
+    shown = output.parse_columns(columns, PAGES, _SHOWN)
     with session(ctx).open() as table:
         page = table.by_id(id, columns=_read(shown, body=body))
     _show(page, shown, format, body=body, missing=f"{id}: not stored")
 
 
-@command(commands)
+@output.documented(commands)
 def history(
     ctx: typer.Context,
     url: URLArgument,
     columns: ColumnsOption = None,
-    format: FormatOption = None,
+    format: output.FormatOption = None,
 ) -> None:
     """List the stored versions of a page, the newest first: one for each content that it had.
 
@@ -120,30 +106,28 @@ def history(
         webtable history https://example.com/products
         webtable history https://example.com/products --format jsonl
     """
-    default = [column.name for column in default_columns(PAGES.listing(*_HISTORY), format)]
-    shown = parse_columns(columns, PAGES, default)
+    default = [column.name for column in output.default_columns(PAGES.listing(*_HISTORY), format)]
+    shown = output.parse_columns(columns, PAGES, default)
     with session(ctx).open() as table:
         versions, damaged = table.history(url, columns=_read(shown, body=False)), table.metrics.damaged
         likes = "" if versions or damaged else stored_likes(table, url)
     if not versions and not damaged:
-        complain(f"{url}: not stored{likes}")
-        raise typer.Exit(NOT_DONE)
-    write_records(versions, shown, format, asked_for=columns is not None)
+        raise not_done(f"{url}: not stored{likes}")
+    output.write_records(versions, shown, format, asked_for=columns is not None)
     if damaged:
-        complain(f"{url}: {plural(damaged, 'damaged version')} left out")
-        raise typer.Exit(NOT_DONE)
+        raise not_done(f"{url}: {plural(damaged, 'damaged version')} left out")
 
 
-@command(commands)
+@output.documented(commands)
 def diff(
     ctx: typer.Context,
     url: URLArgument,
     old: Annotated[
         str | None,
-        typer.Option(metavar=TIME, help=f"The version at this moment: {TIME_FORMS}. Default: the last but one."),
+        typer.Option(metavar=output.TIME, help=f"The version at this moment: {TIME_FORMS}. Default: the last but one."),
     ] = None,
     new: Annotated[
-        str | None, typer.Option(metavar=TIME, help="The version at this later moment. Default: the newest.")
+        str | None, typer.Option(metavar=output.TIME, help="The version at this later moment. Default: the newest.")
     ] = None,
     format: Annotated[DiffFormat, typer.Option(help="As text to read, or JSON.")] = DiffFormat.text,
 ) -> None:
@@ -154,27 +138,26 @@ def diff(
         webtable diff https://example.com/products --old 30d
         webtable diff https://example.com/products --old 2026-10-01 --new 2026-11-01 --format json
     """
-    times = parse_times(old=old, new=new)
+    times = output.parse_times(old=old, new=new)
     with session(ctx).open() as table:
         difference = table.diff(url, **times)
         versions = () if difference is not None else table.history(url)
     if difference is None:
         dates = ", ".join(f"{version.fetched_at:%Y-%m-%dT%H:%M:%S}" for version in versions)
-        complain(
+        raise not_done(
             f"{url}: there are no two versions to compare; stored is that of {dates}"
             if len(versions) == 1
             else f"{url}: there are no two versions to compare; stored are those of {dates}"
             if versions
             else f"{url}: not stored"
         )
-        raise typer.Exit(NOT_DONE)
     if format is DiffFormat.json:
-        write_json(_as_json(difference))
+        output.write_json(_as_json(difference))
     else:
         _write_diff(difference)
 
 
-@command(commands)
+@output.documented(commands)
 def resolve(
     ctx: typer.Context,
     url: Annotated[str, typer.Argument(metavar="URL|ID", help="Where to begin.")],
@@ -189,14 +172,13 @@ def resolve(
     """
     with session(ctx).open() as table:
         resolved = table.resolve(url)
-    write_lines([(hop,) for hop in resolved.hops])
+    output.write_lines([(hop,) for hop in resolved.hops])
     if resolved.problem is not None:
         why = {"loop": "a loop", "too many": "and so on: too many redirects"}.get(resolved.problem, resolved.problem)
-        complain(f"{resolved.url}: {why}")
-        raise typer.Exit(NOT_DONE)
+        raise not_done(f"{resolved.url}: {why}")
 
 
-@command(commands)
+@output.documented(commands)
 def validators(ctx: typer.Context, url: URLArgument) -> None:
     """Write the headers that ask a server whether a page is still what is stored, each on a line.
 
@@ -210,14 +192,16 @@ def validators(ctx: typer.Context, url: URLArgument) -> None:
     with session(ctx).open() as table:
         headers = table.validators(url)
     for name, value in headers.items():
-        write_lines([(f"{name}: {value}",)])
+        output.write_lines([(f"{name}: {value}",)])
 
 
-@command(commands, "not-modified")
+@output.documented(commands, "not-modified")
 def not_modified(
     ctx: typer.Context,
     url: URLArgument,
-    fetched_at: Annotated[str | None, typer.Option(metavar=TIME, help=f"When: {TIME_FORMS}. Default: now.")] = None,
+    fetched_at: Annotated[
+        str | None, typer.Option(metavar=output.TIME, help=f"When: {TIME_FORMS}. Default: now.")
+    ] = None,
 ) -> None:
     """Store that the server of a page has answered "not modified" (status 304).
 
@@ -245,15 +229,13 @@ def _show(
     missing: str,
 ) -> None:
     if page is None:
-        complain(missing)
-        raise typer.Exit(NOT_DONE)
+        raise not_done(missing)
     if not body:
-        write_fields(page, shown, format)
+        output.write_fields(page, shown, format)
     elif page.body is None:
-        complain(f"{page.url}: stored without a body (status {page.status})")
-        raise typer.Exit(NOT_DONE)
+        raise not_done(f"{page.url}: stored without a body (status {page.status})")
     else:
-        write_body(page)
+        output.write_body(page)
 
 
 def _as_json(difference: Difference) -> dict[str, object]:
@@ -263,12 +245,12 @@ def _as_json(difference: Difference) -> dict[str, object]:
 
 def _write_diff(difference: Difference) -> None:
     lines = [harmless(line) for line in str(difference).splitlines()]
-    if not on_terminal():
-        write_lines([(line,) for line in lines])
+    if not output.on_terminal():
+        output.write_lines([(line,) for line in lines])
         return
     from rich.text import Text
 
     styles = {"+": "green", "-": "red", "@": "cyan"}
-    target = console()
+    target = output.console()
     for line in lines:
         target.print(Text(line, style=styles.get(line[:1], "")), soft_wrap=True)

@@ -11,7 +11,7 @@ import typer
 
 from webtable import ALL
 from webtable._process_hooks import handling_signals
-from webtable.cli.exit_codes import NOT_DONE, complain, note
+from webtable.cli.exit_codes import not_done, note
 from webtable.display.text import plural, size_text
 from webtable.errors import IndexNeeded, InvalidArgument, StoreUnavailable
 from webtable.progress import ProgressBar
@@ -69,8 +69,7 @@ def confirm(purpose: str, question: str, *, yes: bool) -> None:
     """
     check_confirmable(purpose, yes=yes)
     if not yes and not typer.confirm(question, err=True):
-        complain("nothing was changed")
-        raise typer.Exit(NOT_DONE)
+        raise not_done("nothing was changed")
 
 
 def is_interactive() -> bool:

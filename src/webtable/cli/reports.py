@@ -12,22 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from webtable.answers import GroupRow
-from webtable.cli.exit_codes import NOT_DONE, note, report_damage
+from webtable.cli import output
+from webtable.cli.exit_codes import end_if_damaged, note
 from webtable.cli.options import NeededSiteArgument, ResumeOption, SiteArgument, WorkersOption, resuming, site_of
-from webtable.cli.output import (
-    TABLE,
-    TIME,
-    FormatOption,
-    check_page_file,
-    chosen_format,
-    command,
-    parse_names,
-    parse_times,
-    write_bytes,
-    write_json,
-    write_page,
-    write_records,
-)
 from webtable.cli.session import session
 from webtable.display.text import plural, size_text
 from webtable.progress import progress_bar
@@ -52,7 +39,7 @@ _GROUPS = (
 )
 
 
-@command(commands)
+@output.documented(commands)
 def stats(
     ctx: typer.Context,
     site: SiteArgument = None,
@@ -69,7 +56,7 @@ def stats(
     ] = False,
     resume: ResumeOption = False,
     workers: WorkersOption = 1,
-    format: FormatOption = None,
+    format: output.FormatOption = None,
 ) -> None:
     """Count pages and their bytes, now: by host, status, type, language, age of the last capture, and more.
 
@@ -85,7 +72,7 @@ def stats(
         webtable stats example.com --by month
         webtable stats all --workers 4
     """
-    grouping: Any = {} if by is None else {"by": parse_names(by)}
+    grouping: Any = {} if by is None else {"by": output.parse_names(by)}
     this = session(ctx)
     with this.open() as table, resuming(this, "stats", resume=resume) as file, progress_bar("stats", "page") as counted:
         counts = table.stats(
@@ -98,14 +85,12 @@ def stats(
         )
         if counts.empty_reason:
             note(counts.empty_reason)
-    if chosen_format(format) == TABLE:
+    if output.chosen_format(format) == output.TABLE:
         _show_stats(counts)
     else:
         everything = GroupRow("all", "", counts.pages, counts.bytes)
-        write_records(chain([everything], counts), _GROUPS[:3] if no_bytes else _GROUPS, format)
-    if counts.damaged:
-        report_damage(counts.examples, counts.damaged)
-        raise typer.Exit(NOT_DONE)
+        output.write_records(chain([everything], counts), _GROUPS[:3] if no_bytes else _GROUPS, format)
+    end_if_damaged(counts.examples, counts.damaged)
 
 
 def _show_stats(counts: Stats) -> None:
@@ -117,7 +102,7 @@ def _show_stats(counts: Stats) -> None:
         if more and not is_of_dates:
             lines.sort(key=lambda line: -line.pages)
         title = f"By {by} of the last capture (UTC)" if is_of_dates else f"By {by}"
-        write_records(lines, _GROUPS[1:], TABLE, asked_for=False, title=title)
+        output.write_records(lines, _GROUPS[1:], output.TABLE, asked_for=False, title=title)
         if more:
             typer.echo(f"… and {more:,} {'earlier' if is_of_dates else 'more'}; in a pipe all of them are shown")
 
@@ -155,7 +140,7 @@ ReportFormatOption = Annotated[
 ]
 
 
-@command(commands)
+@output.documented(commands)
 def audit(
     ctx: typer.Context,
     site: NeededSiteArgument,
@@ -184,12 +169,14 @@ def audit(
     _report(report, html, format, pages, first=True)
 
 
-@command(commands)
+@output.documented(commands)
 def compare(
     ctx: typer.Context,
     site: NeededSiteArgument,
-    since: Annotated[str, typer.Option(metavar=TIME, help=f"The moment to compare with: {TIME_FORMS}.")],
-    until: Annotated[str | None, typer.Option(metavar=TIME, help="The moment that is compared. Default: now.")] = None,
+    since: Annotated[str, typer.Option(metavar=output.TIME, help=f"The moment to compare with: {TIME_FORMS}.")],
+    until: Annotated[
+        str | None, typer.Option(metavar=output.TIME, help="The moment that is compared. Default: now.")
+    ] = None,
     html: HTMLOption = None,
     limit: Annotated[int, typer.Option("--most", metavar="N", help="Name at most this many pages of each kind.")] = 200,
     format: ReportFormatOption = ReportFormat.text,
@@ -203,7 +190,7 @@ def compare(
     from webtable.reports import compare
 
     _check(html)
-    times = parse_times(since=since, until=until)
+    times = output.parse_times(since=since, until=until)
     program = session(ctx).command("").strip()
     with session(ctx).open() as table, progress_bar("compare") as counted:
         report = compare(table, named_site(site), most=limit, program=program, on_progress=counted, **times)  # type: ignore[arg-type]
@@ -217,7 +204,7 @@ def compare(
 
 def _check(html: Path | None) -> None:
     if html is not None and html != _STANDARD_OUTPUT:
-        check_page_file(html)
+        output.check_page_file(html)
 
 
 def _report(
@@ -225,22 +212,20 @@ def _report(
 ) -> None:
     """Write a *report*; in its table *also* is the line about all pages, which stands *first* or last."""
     if html == _STANDARD_OUTPUT:
-        write_bytes(report.html().encode())
+        output.write_bytes(report.html().encode())
     elif html is not None:
-        write_page(html, report.html())
+        output.write_page(html, report.html())
     elif format is ReportFormat.json:
-        write_json(report.to_dict())
+        output.write_json(report.to_dict())
     else:
         lines = [
             {"finding": section.title, "found": None if section.left_out else section.count, "command": section.command}
             for section in report.sections
         ]
-        write_records([also, *lines] if first else [*lines, also], _FINDINGS, None)
+        output.write_records([also, *lines] if first else [*lines, also], _FINDINGS, None)
         for section in report.sections:
             if section.left_out:
                 note(f"{section.title} left out: {section.left_out}")
     if report.empty_reason:
         note(report.empty_reason)
-    if report.damaged:
-        report_damage((), report.damaged)
-        raise typer.Exit(NOT_DONE)
+    end_if_damaged((), report.damaged)

@@ -15,8 +15,8 @@ import typer
 
 from webtable import ALL
 from webtable._importable import importable, importing_from_here
-from webtable.cli.exit_codes import NOT_DONE, complain, note
-from webtable.cli.output import command, parse_names, write_json
+from webtable.cli.exit_codes import not_done, note
+from webtable.cli.output import documented, parse_names, write_json
 from webtable.cli.session import session
 from webtable.display.text import plural
 from webtable.errors import FormatError, InvalidArgument, TableNotFound
@@ -240,7 +240,7 @@ def _name(column: str) -> str:
     return column.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-@command(group)
+@documented(group)
 def get(
     ctx: typer.Context,
     key: KeyArgument,
@@ -258,12 +258,11 @@ def get(
     with table:
         record = table.get(**form.fields(values, "VALUES"))
     if record is None:
-        complain(f"{values}: not stored")
-        raise typer.Exit(NOT_DONE)
+        raise not_done(f"{values}: not stored")
     write_json(form.line(record))
 
 
-@command(group)
+@documented(group)
 def scan(
     ctx: typer.Context,
     key: KeyArgument,
@@ -308,11 +307,10 @@ def scan(
     if last is None and limit != 0:
         note("no rows")
     if records.damaged:
-        complain(f"{plural(len(records.damaged), 'damaged row')} left out; the first: {records.damaged[0]}")
-        raise typer.Exit(NOT_DONE)
+        raise not_done(f"{plural(len(records.damaged), 'damaged row')} left out; the first: {records.damaged[0]}")
 
 
-@command(group)
+@documented(group)
 def put(
     ctx: typer.Context,
     key: KeyArgument,
@@ -334,12 +332,12 @@ def put(
     typer.echo(f"stored\t{count}")
 
 
-def _opened(ctx: typer.Context, name: str, **options: Any) -> tuple[RowJSON, KeyedTable]:
+def _opened(ctx: typer.Context, name: str, **creation: Any) -> tuple[RowJSON, KeyedTable]:
     from webtable import KeyedTable
 
     key, store = own_keys([name], label="MODULE:KEY")[name], session(ctx).store
     try:
-        return RowJSON(key), KeyedTable.open(store, key, **options)
+        return RowJSON(key), KeyedTable.open(store, key, **creation)
     except TableNotFound as exc:
         raise TableNotFound(f"{store}: no such table; `rows put {name} FILE --create` makes it") from exc
 

@@ -15,7 +15,7 @@ import typer
 
 from webtable._messages import message_of
 from webtable.cli.exit_codes import note
-from webtable.cli.output import command
+from webtable.cli.output import documented
 from webtable.cli.progress import interruptible
 from webtable.cli.session import DEFAULT_STORE, CommandSession, naming, session, to_be_read
 from webtable.errors import InvalidArgument, TableNotFound
@@ -30,7 +30,7 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{16,}")
 _MAKE: Final = "umask 077; openssl rand -hex 24 >"
 
 
-@command(commands)
+@documented(commands)
 def serve(
     ctx: typer.Context,
     port: Annotated[int, typer.Option(metavar="N", help="The port; 0 is any that is free.")] = 8765,

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 FILE = "webtable.toml"
 DEFAULT_STORE = "./webtable.db"
+# The environment variable that names the store if no option does.
 STORE_VARIABLE = "WEBTABLE_STORE"
-"""The environment variable that names the store if no option does."""
 
+# The form of a profile's name: without the dots and slashes of a path.
 _PROFILE = re.compile(r"[A-Za-z0-9_-]+")
-"""The form of a profile's name: without the dots and slashes of a path."""
 
 
 @dataclass(frozen=True, slots=True)

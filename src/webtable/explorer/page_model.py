@@ -54,6 +54,7 @@ class Linker:
 # --- Records and their columns: the cells of a page, the rows of a file -----------------------------------------------
 
 
+# The media types of the files, by their endings.
 MEDIA: Final = {
     "json": "application/json",
     "jsonl": "application/jsonl",
@@ -63,7 +64,6 @@ MEDIA: Final = {
     "tsv_raw": "text/tab-separated-values; charset=utf-8",
     "parquet": "application/vnd.apache.parquet",
 }
-"""The media types of the files, by their endings."""
 
 
 class ShownPiece(NamedTuple):

@@ -54,5 +54,5 @@ ROUTES: Final = {
     "page/text": ViewRoute(raw.text, "The readable text of a page, by lines.", pages.OPTIONS),
     "page/source": ViewRoute(raw.source, "The markup of a page, or other text, by lines.", pages.OPTIONS),
 }
+# What is no page, and has no files: where a text leads, a stored body, stored markup in its sandbox.
 RAW_ROUTES: Final[dict[str, RawRoute]] = {"/go": start_page.go, "/page/raw": raw.body, "/page/rendered": raw.rendered}
-"""What is no page, and has no files: where a text leads, a stored body, stored markup in its sandbox."""
