@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     import typer
 
 
+# A command is a name, a module and a line of help. What `--help` lists is here, so that it imports no command: typer
+# and the library behind a command take longer to import than most commands run.
+
+
 class Listed(NamedTuple):
     """An entry in the list of commands: its module in `webtable.cli`, and a short help text.
 
@@ -169,7 +173,7 @@ ELSEWHERE = {
 
 
 def no_such_command(name: str) -> str:
-    """Return that there is no command *name*, with those that it resembles; none is loaded for it.
+    """The message that there is no command *name*, with those that it resembles; none is loaded for it.
 
     >>> print(no_such_command("pagse"))
     No such command 'pagse'. Did you mean 'pages'?

@@ -40,6 +40,7 @@ def indexes(ctx: typer.Context, incomplete: str) -> list[str]:
     from webtable.indexes import BUILT_IN
 
     listed = list(BUILT_IN)
+    # An error would be written into the line that is being typed.
     with suppress(WebTableError):
         this = CommandSession.named(ctx.find_root().params.get("store"))
         if "://" not in this.store:

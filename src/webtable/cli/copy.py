@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from webtable import WebTable
 
 
-# --- The run of `copy`: passes over the source, one after another, until they are complete or interrupted -------------
+# --- The run: passes over the source until they are complete or interrupted -------------------------------------------
 
 
 # How many seconds a copy that follows waits between two passes.
@@ -83,11 +83,13 @@ class CopyRun:
     def run(self, source: WebTable, target: WebTable) -> None:
         """Copy in one pass; after a resumed pass, or after following, make another pass over everything."""
         try:
+            # A resumed pass begins in the middle: what was written before its place meanwhile needs another one.
             if self._pass(source, target).resumed:
                 self._pass(source, target)
             while self.follow and not self._asked:
                 self._pause()
                 self._pass(source, target)
+            # The last one takes what was written while the signal came.
             if self.follow:
                 self._pass(source, target)
         except KeyboardInterrupt:
@@ -144,7 +146,7 @@ class CopyRun:
         return done
 
     def _repeated(self, copy: Callable[..., Copied]) -> Copied:
-        """Return what *copy* returns, which is called again while a store does not answer."""
+        """Call *copy*, again and again while a store does not answer, and return its result."""
         deadline = Deadline(self.wait)
         while True:
             before = self.last
@@ -197,7 +199,7 @@ class CopyRun:
             clock.sleep(0.05)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- The command ------------------------------------------------------------------------------------------------------
 
 
 commands: Final = typer.Typer()
@@ -282,6 +284,7 @@ def copy(
         return copy_target(source, here.store, regions=regions, **layout)
 
     with ExitStack() as stack:
+        # An error of either store names the commands for that store.
         naming(ctx, there)
         with to_be_read():
             table = stack.enter_context(when_there(lambda: webtable.open(there.store), patience))

@@ -80,6 +80,7 @@ def create(
     if dry_run:
         _show_plan(create_table(this.store, regions=regions, dry_run=True, **layout), this)
         return
+    # The plan is made twice, before the question and by the call: the table may have changed while somebody thought.
     if alter_families and not yes:
         steps = create_table(this.store, regions=regions, dry_run=True, **layout)
         _confirm_losses(steps, yes=yes)

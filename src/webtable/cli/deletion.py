@@ -53,7 +53,7 @@ def delete(
         webtable delete https://example.com/products
         webtable errors --format jsonl | jq -r .url | webtable delete --yes -
     """
-    check_confirmable(_PURPOSE, yes=yes or dry_run)
+    check_confirmable(_PURPOSE, yes=yes or dry_run)  # before a pipe has been read
     done = missing = 0
     with session(ctx).open() as table:
         for url in urls:
@@ -63,6 +63,7 @@ def delete(
         remaining = iter(UrlFiles(["-"]) if urls == ["-"] else urls)
         # In a terminal the lines themselves are the progress.
         with nullcontext() if on_terminal() else progress_bar("delete", "page") as shown:
+            # Together they take one round trip to the store for each step of a delete.
             while batch := list(islice(remaining, _AT_ONCE)):
                 for url, was_there in zip(batch, table.delete_many(batch, dry_run=dry_run), strict=True):
                     if was_there:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     from webtable.maintenance import Verification
 
+# As grep has them: 1 is an answer ("not found"), 2 and above are errors. Scripts tell a wrong option from a store that
+# is gone, which may be there again in a minute.
 DONE, NOT_DONE, USAGE, STORE = 0, 1, 2, 3
 # Shells add this to the number of the signal that ended a process.
 SIGNALLED = 128
@@ -157,7 +159,10 @@ class CommandGroup(TyperGroup):
             raise typer.Exit(SIGNALLED + ended_by(exc)) from None
         except Exception as exc:
             if ctx.params.get("debug") and not isinstance(exc, BrokenPipeError):
-                _trace()
+                from webtable.store import without_secrets
+
+                print(without_secrets(traceback.format_exc()), file=sys.stderr, end="")
+            # Only now: the options of a command are known once it is loaded.
             options = options_of(ctx.command, ctx.invoked_subcommand)
             raise typer.Exit(_failed(exc, named_session(ctx), options)) from exc
 
@@ -171,9 +176,11 @@ class CommandGroup(TyperGroup):
         **extra: Any,
     ) -> Any:
         """Parse the arguments, run the command and exit."""
+        # A lone surrogate in a title or a file name would end the command in a locale that is not UTF-8.
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
+        # Not in click's standalone mode, which writes errors over several lines and has exit codes of its own.
         try:
             code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
         except typer.Abort:  # Ctrl-C, or the end of the input, at a question
@@ -221,12 +228,6 @@ def _failed(
     for line in statements.splitlines():
         typer.echo(harmless(line))
     return exit_code(error)
-
-
-def _trace() -> None:
-    from webtable.store import without_secrets
-
-    print(without_secrets(traceback.format_exc()), file=sys.stderr, end="")
 
 
 def _flush() -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from webtable.answers import Site
 
 
-# --- What the name of an export says: the kind of a file, a directory, or by mistake a site ---------------------------
+# --- Names: the kind of a file, a directory, or by mistake a site -----------------------------------------------------
 
 
 class ArchiveFormat(StrEnum):
@@ -97,7 +97,7 @@ def check_is_no_site(table: WebTable, out: str, site: str | None) -> None:
     raise InvalidArgument(f"{out} is a site, not a file to write; did you mean: export {file} {out}?")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- The command ------------------------------------------------------------------------------------------------------
 
 
 commands: Final = typer.Typer()
@@ -209,6 +209,7 @@ def _opened(
     A dataset *may_be_empty*: all of its pages may have been deleted since.
     """
     with session(ctx).open() as table:
+        # `export example.com` reads like a site; the first argument is a file, as of `cp` the last one is.
         check_is_no_site(table, target, site)
         if not may_be_empty and (nothing := why_empty(table, site)):
             raise not_done(nothing)

@@ -50,12 +50,7 @@ def import_(
     resume: options.JournalOption = False,
     wait: options.WaitOption = None,
     refresh: options.RefreshOption = True,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Compare the export with its manifest, report what would be stored; store nothing."
-        ),
-    ] = False,
+    dry_run: options.DryRunOption = False,
 ) -> None:
     """Store the captures of an export, after comparing its files with the digests in its manifest.
 
@@ -80,6 +75,7 @@ def import_(
             raise InvalidArgument("--resume and --dry-run exclude each other: a dry run compares all files")
         with interruptible():
             raise typer.Exit(_preview(session(ctx), folder, limits))
+    # First, since half of a truncated export would look like all of it once it is stored.
     with interruptible():
         checked = _checked(folder)
     files = [str(folder / file.name) for file in checked.manifest.files]
@@ -202,6 +198,7 @@ def demo(
     asking = CommandSession(str(sample.store))
     for number, (question, words) in enumerate(_QUESTIONS if ask else (), start=1):
         typer.echo(f"\n{number}. {question}\n\n$ {asking.command(words)}")
+        # In this process, as a user would type it: five interpreters would take seconds to start.
         ctx.find_root().command.main(["-s", str(sample.store), *shlex.split(words)], "webtable", standalone_mode=False)
     typer.echo(
         "\nNext steps:\n"

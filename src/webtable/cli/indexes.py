@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from webtable.maintenance import TextRefresh
 
 
-# --- The commands about full text: `search-index create`, `refresh`, `state`, `drop` ----------------------------------
+# --- Full text --------------------------------------------------------------------------------------------------------
 
 
 search_index: Final = typer.Typer(
@@ -149,7 +149,7 @@ def drop_search_index(ctx: typer.Context, yes: YesOption = False) -> None:
     typer.echo("full text dropped" if is_dropped else "the table has no full text")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Indexes ----------------------------------------------------------------------------------------------------------
 
 
 index: Final = typer.Typer(help="Add, drop, rebuild, verify and repair the indexes of a table.", no_args_is_help=False)
@@ -169,13 +169,12 @@ SomeArgument = Annotated[
 AllOption = Annotated[bool, typer.Option("--all", help="All indexes that are ready.")]
 
 
-class IndexLine:
+class IndexLine(NamedTuple):
     """An index as it is listed: its name, its phase, and where it is defined if it is not one of webtable's own."""
 
-    def __init__(self, name: str, phase: str, of: str) -> None:
-        self.name: Final = name
-        self.phase: Final = phase
-        self.of: Final = of
+    name: str
+    phase: str
+    of: str
 
 
 def index_lines(table: WebTable) -> list[IndexLine]:
@@ -233,6 +232,7 @@ def add(
         webtable -s crawl.db index add crawl_indexes:language
     """
     this = session(ctx)
+    # What it writes from now on needs the index as well: its session imports the module before the table is opened.
     if ":" in index:
         this = replace(this, indexes=tuple(dict.fromkeys([*this.indexes, index])))
     with this.open() as table:
@@ -241,6 +241,7 @@ def add(
                 pages = table.indexes.add(index, dry_run=dry_run, on_progress=counted, workers=workers)
                 damaged = table.metrics.damaged
         except KeyboardInterrupt:
+            # An index of one's own is added by its module, and rebuilt by its name.
             name = next((name for name, state in table.indexes.states().items() if state.of == index), index)
             note(f"to go on: {this.command(f'index rebuild {name}')}")
             raise

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from webtable.writing import Dropped
 
 
-# --- The URLs in files, one by one: in lists of URLs, WARC, WACZ and JSON Lines ---------------------------------------
+# --- URLs in files ----------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -95,7 +95,7 @@ class UrlFiles:
                     yield text
 
 
-# --- The summary that `ingest` and `import` print at the end ----------------------------------------------------------
+# --- The summary at the end, also that of `import` --------------------------------------------------------------------
 
 
 _SHOWN_DAMAGES = 10
@@ -117,6 +117,7 @@ def conclude(
         note(f"damaged: {damaged}")
     if read.damaged_count > _SHOWN_DAMAGES:
         note(f"damaged: … and {read.damaged_count - _SHOWN_DAMAGES:,} more records")
+    # Refused pages are those that would be refused again; failed ones may be stored by the same command later.
     for failures in (report.refused, report.failed):
         for message in _not_stored(failures, this.command):
             note(f"not stored: {message}")
@@ -201,7 +202,7 @@ def _over_limits(report: ReadReport) -> Iterator[str]:
             )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- The command ------------------------------------------------------------------------------------------------------
 
 
 commands: Final = typer.Typer()
@@ -235,9 +236,7 @@ def ingest(
     ] = 1,
     batch: Annotated[int, typer.Option(metavar="PAGES", help="The most pages to store at once.")] = 500,
     refresh: options.RefreshOption = True,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Read the files and report what would be stored; store nothing.")
-    ] = False,
+    dry_run: options.DryRunOption = False,
     salt: options.SaltOption = None,
     digits: options.DigitsOption = None,
     ttl: options.TTLOption = None,
@@ -293,6 +292,7 @@ def ingest(
     layout = options.layout_options(salt=salt, digits=digits, ttl=ttl, names=names, indexes=indexes)
     this = session(ctx)
     patience = options.seconds_of(wait, 0)  # a store that has never answered may be a wrong name
+    # SQLite has one writer at a time: there the workers read, and this process stores what they have read.
     stores = workers > 1 and not dry_run and adapter_of(this.store).capabilities.processes_write_concurrently
     ingest_options = IngestOptions(
         types=options.parse_types(types),
@@ -333,6 +333,8 @@ def carry_out(run: Ingest, this: CommandSession) -> int:
 
     def interrupted(number: Signals) -> None:
         if run.report.interrupted_by:
+            # Nothing may be locked or flushed in the handler of a second signal: the first may have come in the middle
+            # of a write, or of a bar.
             show_cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
             os.write(2, f"{show_cursor}webtable: aborted; what was not stored yet is lost\n".encode())
             os._exit(SIGNALLED + number)

@@ -222,6 +222,7 @@ def splits(
 
 def _check_one_way(ways_given: Mapping[str, bool], *, has_salt: bool) -> None:
     """Raise `InvalidArgument` if several ways are *ways_given*, or a salt with a way that has no use for it."""
+    # Silently ignoring one of two ways would write split points for another table.
     ways = [name for name, is_given in ways_given.items() if is_given]
     if len(ways) > 1:
         raise InvalidArgument(f"{', '.join(ways)}: give one of them, and only one")
@@ -230,6 +231,7 @@ def _check_one_way(ways_given: Mapping[str, bool], *, has_salt: bool) -> None:
 
 
 def _of_salts(ctx: typer.Context, salt: SaltName | None, digits: int | None, regions: int) -> list[bytes]:
+    # With --digits alone no store is opened: split points may be wanted for hex keys that are no web keys.
     if digits is None or salt is not None:
         digits = web_key(ctx, salt, digits).salt.digits
         if not digits and regions > 1:
@@ -262,10 +264,7 @@ def _keys_of(file: str, key: WebKey) -> Iterator[bytes]:
             raise InvalidURL(f"{output.file_name(file)}, URL {number:,}: {exc}") from exc
 
 
-# --- The command `keys advise`: which row key suits these URLs --------------------------------------------------------
-
-
-# --- The forms in which advice on row keys is written: a table, or JSON -----------------------------------------------
+# --- The forms of advice ----------------------------------------------------------------------------------------------
 
 
 _INDENT, _HANGING = " " * 3, " " * 5
@@ -323,7 +322,8 @@ def _write_table(advice: Advice) -> None:
     for place, design in enumerate(advice.designs, 1):
         target.print(Text(harmless(f"{place}. {design.name}"), style="bold"))
         for reason in design.why:
-            _write_reason(target, Text(harmless(reason), style=_style(reason)))
+            style = "red" if reason.startswith(("hot:", "cannot answer")) else ""
+            _write_reason(target, Text(harmless(reason), style=style))
 
 
 def _write_reason(target: Console, reason: Text) -> None:
@@ -371,11 +371,7 @@ def _ranking(advice: Advice) -> Table:
     return table
 
 
-def _style(reason: str) -> str:
-    return "red" if reason.startswith(("hot:", "cannot answer")) else ""
-
-
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Measuring --------------------------------------------------------------------------------------------------------
 
 
 _MOST_OF_A_TABLE = 20_000

@@ -52,7 +52,7 @@ def _command(listing: Listing) -> Callable[..., None]:
             # Few of the pages that a search reads are results: it may take long until there is one to be seen.
             records = with_progress("search", table, listing_) if listing.name == "search" else listing_
             count = listed.write(records, results.columns, _WRITERS.get(listing.name, output.write_records))
-            if listing.has_counts:
+            if listing.has_counts:  # what they count may have changed since the last refresh
                 report_freshness(ctx, table)
             damaged = table.metrics.damaged
             if not count and options["limit"] != 0:
@@ -61,6 +61,7 @@ def _command(listing: Listing) -> Callable[..., None]:
             note(f"more: {goes_on}--after {listing_.next_token}")
         end_if_damaged(results.damaged, damaged)
 
+    # Typer reads the signature of a function for its options; the annotations of this one are those of **options.
     command.__signature__ = inspect.Signature(list(_parameters(listing)))  # type: ignore[attr-defined]
     command.__annotations__ = {}
     command.__doc__ = f"{inspect.cleandoc(listing.help)}\n\n{listing.of_command}"
@@ -112,7 +113,7 @@ def _option(option: ListingOption) -> tuple[Any, Any]:
 
 
 def _asked(listing: Listing, options: dict[str, Any], listed: _Listed) -> dict[str, Any]:
-    """Return what is *options* on the command line as arguments of the question."""
+    """The *options* of the command line as arguments of the question."""
     arguments = {option.name: _value(option, options[option.name]) for option in listing.options}
     if options["order"] is not None:
         arguments["order"] = options["order"].value
@@ -139,6 +140,7 @@ def _goes_on(listing: Listing, options: dict[str, Any]) -> str:
     for name in (option.name for option in listing.options if option.kind == "time"):
         if (text := options[name]) is None:
             continue
+        # "7d" is another moment on the next page: the token holds for the question with the moment that was meant.
         moment = options[name] = parse_time(_dashed(name), text)
         if is_ago(text):
             fixed += f"--{_dashed(name)} {moment:%Y-%m-%dT%H:%M:%SZ} "

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from webtable import WebTable
 
 
-# --- The command `info` -----------------------------------------------------------------------------------------------
+# --- `info` -----------------------------------------------------------------------------------------------------------
 
 
 commands: Final = typer.Typer()
@@ -65,13 +65,7 @@ def info(
     schema: Annotated[
         bool, typer.Option("--schema", help="Show the regions, and the families with all their options.")
     ] = False,
-    format: Annotated[
-        output.FactsFormat | None,
-        typer.Option(
-            help="As tables, tab-separated lines, or a JSON object a line. "
-            "Default: tables on a terminal, lines in a pipe."
-        ),
-    ] = None,
+    format: output.FactsOption = None,
 ) -> None:
     """Show what the table holds, its layout and its indexes; with --schema its families and regions as well.
 
@@ -119,7 +113,7 @@ def _facts_of(this: CommandSession, *, count: bool, schema: bool) -> tuple[list[
             indexes = index_lines(table)
             facts = _facts(table.store, table.table, table.name, table.layout, held, indexes, schema=schema)
             return list(facts), held
-    except LayoutMismatch:
+    except LayoutMismatch:  # perhaps rows under a declared key, which are no web table
         store, name = open_store(this.store)
         with closing(store):
             layout = layout_of(store, name)
@@ -226,7 +220,7 @@ def _for_people(name: str, value: object) -> str:
     return f"{value:,}" if type(value) is int and name in _HELD else _text(name, value)
 
 
-# --- The commands that report the state of a store: `doctor` to people, `metrics` to Prometheus -----------------------
+# --- `doctor` and `metrics` -------------------------------------------------------------------------------------------
 
 
 # How long the checks may take together, as by default in Python.
@@ -247,13 +241,7 @@ def doctor(
     timeout: Annotated[
         float, typer.Option(metavar="SECONDS", help="How long all checks may take together.")
     ] = _SECONDS,
-    format: Annotated[
-        output.FactsFormat | None,
-        typer.Option(
-            help="As lines with their fixes below them, tab-separated lines, or a JSON object a line. "
-            "Default: the first on a terminal, the second in a pipe."
-        ),
-    ] = None,
+    format: output.FactsOption = None,
 ) -> None:
     """Check the store and the table: what works, what will cause trouble, what is broken, and what to do about it.
 
@@ -271,12 +259,13 @@ def doctor(
     """
     this = naming(ctx, session(ctx).of(store))
     import_indexes(this.indexes)
+    # Each check is written when it is made: the store may hang at the next one.
     chosen = format or (output.FactsFormat.table if output.on_terminal() else output.FactsFormat.lines)
     has_failed = False
     with closing(_Progress()) as progress:
         for check in checks(this.store, deep=deep, all_bodies=all_bodies, timeout=timeout, on_progress=progress):
             progress.close()
-            _write(_CheckLine(check, this.command), chosen)
+            _write(check, this.command, chosen)
             has_failed |= check.state == "failed"
     if has_failed:
         raise typer.Exit(NOT_DONE)
@@ -299,28 +288,22 @@ class _Progress:
         self._counted = None
 
 
-class _CheckLine:
-    """A check as it is shown: each text on one line, with commands that can be typed."""
-
-    def __init__(self, check: Check, command: Callable[[str], str]) -> None:
-        self.check, self.state = check.check, check.state
-        self.finding, self.fix = (one_line(text_of(text, command)) for text in (check.finding, check.fix))
-
-
-def _write(line: _CheckLine, chosen: output.FactsFormat) -> None:
+def _write(check: Check, command: Callable[[str], str], chosen: output.FactsFormat) -> None:
+    """Write a check: each text on one line, with commands that can be typed."""
+    finding, fix = (one_line(text_of(text, command)) for text in (check.finding, check.fix))
     if chosen == output.FactsFormat.jsonl:
-        fields = {"check": line.check, "state": line.state, "finding": line.finding, "fix": line.fix or None}
-        output.write_json(fields)
+        output.write_json({"check": check.check, "state": check.state, "finding": finding, "fix": fix or None})
     elif chosen == output.FactsFormat.lines:
-        output.write_lines([(line.state, line.check, line.finding, line.fix)])
+        output.write_lines([(check.state, check.check, finding, fix)])
     else:
-        mark, color = _MARKS[line.state]
-        typer.echo(typer.style(f"{mark:8}", fg=color) + f"{harmless(line.check)}: {line.finding}")
-        if line.fix:
-            typer.echo(f"{'':8}→ {line.fix}")
+        mark, color = _MARKS[check.state]
+        typer.echo(typer.style(f"{mark:8}", fg=color) + f"{harmless(check.check)}: {finding}")
+        if fix:
+            typer.echo(f"{'':8}→ {fix}")
     sys.stdout.flush()
 
 
+_OF_OPENING = frozenset({"store", "layout", "tables", "cluster"})
 _STATES = {"ok": 0, "warning": 1, "failed": 2}
 _HOLDINGS_HELP = {
     "pages": "Pages, as of the last refresh of links.",
@@ -370,7 +353,11 @@ class _Gauges:
     def __init__(self, this: CommandSession, timeout: float) -> None:
         checks = diagnosed(this.store, timeout=timeout).checks
         self._name, self._found = _name(this.store), [*_of_checks(checks)]
-        self.is_up = not any(_keeps_from_opening(check) for check in checks)
+        # A store that cannot be opened is a value to alert on (0), no error of the exporter.
+        self.is_up = not any(
+            check.state == "failed" and (check.check in _OF_OPENING or check.check.startswith("gateway "))
+            for check in checks
+        )
         if self.is_up:
             try:
                 with this.open() as table:
@@ -392,12 +379,8 @@ def _name(url: str) -> str:
     return f"{place.removeprefix('sqlite:').removesuffix(f'/{table}').rstrip('/')}/{table}"
 
 
-def _keeps_from_opening(check: Check) -> bool:
-    is_of_opening = check.check in {"store", "layout", "tables", "cluster"} or check.check.startswith("gateway ")
-    return is_of_opening and check.state == "failed"
-
-
 def _of_checks(checks: tuple[Check, ...]) -> Iterator[Exposed]:
+    # A check may come more than once, as of two gateways; Prometheus takes a label once.
     worst: dict[str, int] = defaultdict(int)
     for check in checks:
         worst[check.check] = max(worst[check.check], _STATES[check.state])
@@ -445,7 +428,7 @@ def _of_summary(summary: TableSummary) -> Iterator[Exposed]:
         yield Exposed.of("newest_page_timestamp_seconds", text, summary.newest.timestamp())
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- `verify`, `compact` and `links` ----------------------------------------------------------------------------------
 
 
 links: Final = typer.Typer(help="Count the links that lead to pages.", no_args_is_help=False)

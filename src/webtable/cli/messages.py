@@ -57,7 +57,7 @@ _STATUSES = range(100, 600)
 
 
 def instead(text: str, session: CommandSession) -> str:
-    """Return what was probably meant by a text that was *text* as a URL without a scheme, "" if unknown.
+    """The URL and the site that were probably meant by a *text* that has no scheme, "" if unknown.
 
     >>> from webtable.cli.session import CommandSession
     >>> instead("a.org", CommandSession("./webtable.db", typed=""))
@@ -83,7 +83,7 @@ def stored_likes(table: WebTable, url: str) -> str:
 
 
 def why_empty(table: WebTable, site: str | None) -> str:
-    """Return that there are no pages of *site*, and which stored host was probably meant.
+    """The message that there are no pages of *site*, and which stored host was probably meant.
 
     It is "" if there are some, and for all pages, which may be none.
     """
@@ -100,7 +100,7 @@ def why_empty(table: WebTable, site: str | None) -> str:
 
 
 def impossible_status(options: Mapping[str, Any]) -> str:
-    """Return that no page can have the status in *options*, "" if one can."""
+    """The message that no page can have the status in *options*, "" if one can."""
     status = options.get("status") or ()
     statuses = [status] if isinstance(status, int) else status
     if impossible := [number for number in statuses if number not in _STATUSES]:

@@ -156,6 +156,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
 }
 
 
+# A salt of no part of the URL has no digits; --digits alone keeps the usual part, the host.
 def make_salt(salt: SaltName | None, digits: int | None) -> Salt:
     """Return the salt that the options name."""
     from webtable.rowkey import Salt

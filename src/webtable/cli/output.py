@@ -9,6 +9,7 @@ import sys
 from datetime import datetime
 from enum import StrEnum
 from itertools import chain, count, islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -25,7 +26,6 @@ from webtable.formats import FORMATS, write_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
 
     from rich.console import Console
     from rich.table import Table
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound="Callable[..., None]")
 
 
-# --- Sizes, durations, moments and counts as people write them --------------------------------------------------------
+# --- Help, and options as people write them ---------------------------------------------------------------------------
 
 
 def examples(*lines: str) -> str:
@@ -111,7 +111,7 @@ def file_name(file: str) -> str:
     return "standard input" if file == "-" else file
 
 
-# --- The values of records as a table shows them, and those of a page that is shown by itself -------------------------
+# --- Values in a table, and of a page that is shown by itself ---------------------------------------------------------
 
 
 # How many hexadecimal digits of a digest a table shows.
@@ -202,7 +202,7 @@ def status_style(status: int) -> str:
     return {2: "green", 3: "yellow"}.get(status // 100, "red")
 
 
-# --- Records as a table, as they come ---------------------------------------------------------------------------------
+# --- Tables -----------------------------------------------------------------------------------------------------------
 
 
 # A table is laid out for this many rows at a time.
@@ -235,6 +235,7 @@ def print_table(
     A table that is too wide is fitted to the terminal if *to_width*. A short listing omits columns without any value,
     unless they were *asked_for*.
     """
+    # The widths of the columns are those of the first chunk: a long listing is seen before it is read to its end.
     rows = iter(records)
     first = list(islice(rows, CHUNK))
     following = list(islice(rows, 1)) if len(first) == CHUNK else []
@@ -282,7 +283,7 @@ def _is_filled(value: object) -> bool:
     return value not in (None, "", (), {}, [])
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Formats and files ------------------------------------------------------------------------------------------------
 
 
 TABLE = "table"
@@ -295,6 +296,13 @@ else:
     Format = StrEnum("Format", [TABLE, LINES, *FORMATS])
 
 
+class ReportFormat(StrEnum):
+    """How a report on a site, or a difference, is written: to be read, or as one JSON value."""
+
+    text = "text"
+    json = "json"
+
+
 class FactsFormat(StrEnum):
     """The output formats of a command that reports one thing instead of listing records."""
 
@@ -303,6 +311,14 @@ class FactsFormat(StrEnum):
     jsonl = "jsonl"
 
 
+FactsOption = Annotated[
+    FactsFormat | None,
+    typer.Option(
+        "--format",
+        help="As text to read, tab-separated lines, or a JSON object a line. "
+        "Default: the first on a terminal, the second in a pipe.",
+    ),
+]
 FormatOption = Annotated[
     Format | None,
     typer.Option(
@@ -442,13 +458,17 @@ def console() -> Console:
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
 
+    # Titles have brackets and words that rich would take for markup, emoji or numbers to colour.
     width = None if on_terminal() else UNLIMITED
     return PlainConsole(file=sys.stdout, markup=False, highlight=False, emoji=False, width=width)
 
 
+STANDARD_OUTPUT = Path("-")
+
+
 def check_page_file(path: Path) -> None:
     """Raise `InvalidArgument` if no HTML page can be written to *path*, before the data for it is read."""
-    if path.is_dir() or not path.parent.is_dir():
+    if path != STANDARD_OUTPUT and (path.is_dir() or not path.parent.is_dir()):
         raise InvalidArgument(f"{path}: a page cannot be written there; name a file in a directory that exists")
 
 

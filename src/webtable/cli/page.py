@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -34,13 +33,6 @@ else:
     ColumnsOption = output.columns_option(PAGES.names)
 URLArgument = Annotated[str, typer.Argument(help="The page's URL.")]
 BodyOption = Annotated[bool, typer.Option("--body", help="Write the body, byte for byte, and nothing else.")]
-
-
-class DiffFormat(StrEnum):
-    """How a difference is written."""
-
-    text = "text"
-    json = "json"
 
 
 @output.documented(commands)
@@ -129,7 +121,7 @@ def diff(
     new: Annotated[
         str | None, typer.Option(metavar=output.TIME, help="The version at this later moment. Default: the newest.")
     ] = None,
-    format: Annotated[DiffFormat, typer.Option(help="As text to read, or JSON.")] = DiffFormat.text,
+    format: Annotated[output.ReportFormat, typer.Option(help="As text to read, or JSON.")] = output.ReportFormat.text,
 ) -> None:
     """Show what changed between two versions of a page: in title, status, headers, text and links.
 
@@ -151,7 +143,7 @@ def diff(
             if versions
             else f"{url}: not stored"
         )
-    if format is DiffFormat.json:
+    if format is output.ReportFormat.json:
         output.write_json(_as_json(difference))
     else:
         _write_diff(difference)
@@ -217,6 +209,7 @@ def not_modified(
 
 
 def _read(shown: Sequence[Column], *, body: bool) -> tuple[str, ...]:
+    # What is not shown is not read: a cell for each of these families less.
     return ("body", "charset") if body else read_for(column.name for column in shown)
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from webtable.ingest.engine import Ingest
 
 
-# --- Confirmation before a command does what cannot be undone, and the signals that end a command ---------------------
+# --- Confirmation, and signals ----------------------------------------------------------------------------------------
 #
 # The rule is the same for all commands: in a terminal they ask, and elsewhere they need --yes.
 
@@ -77,17 +77,18 @@ def is_interactive() -> bool:
     return sys.stdin.isatty()
 
 
-# --- The wait for a store that does not answer when a command opens it ------------------------------------------------
+# --- The wait for a store ---------------------------------------------------------------------------------------------
 
 
 T = TypeVar("T")
 
 
 def when_there(opened: Callable[[], T], seconds: float) -> T:
-    """Return what *opened* returns, which is called again for up to *seconds* while its store does not answer.
+    """Call *opened*, again for up to *seconds* while its store does not answer, and return its result.
 
     The wait is reported once; a signal ends it, and the command. Raises the last `StoreUnavailable`.
     """
+    # The library has a deadline for each call; a command that is started while HBase restarts may wait longer for it.
     errors: list[StoreUnavailable] = []
     with interruptible():
         for number in attempts(Deadline(seconds)):
@@ -142,6 +143,7 @@ def with_progress(command: str, table: WebTable, records: Iterable[T]) -> Iterat
 
     with ProgressBar(command, state=state) as bar:
         for record in records:
+            # A bar that is redrawn between the lines of results would tear them.
             if sys.stdout.isatty():
                 bar.close()
             yield record

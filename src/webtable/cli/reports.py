@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from enum import StrEnum
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
@@ -25,18 +24,13 @@ if TYPE_CHECKING:
     from webtable.reports import Audit, Comparison
 
 
-# --- The command `stats` ----------------------------------------------------------------------------------------------
+# --- `stats` ----------------------------------------------------------------------------------------------------------
 
 
 commands: Final = typer.Typer()
 
 _MOST_GROUPS = 15
-_GROUPS = (
-    column("by"),
-    column("group", share=3),
-    column("pages", "count"),
-    column("bytes", "bytes", heading="size"),
-)
+_GROUPS = (column("by"), column("group", share=3), column("pages", "count"), column("bytes", "bytes", heading="size"))
 
 
 @output.documented(commands)
@@ -76,18 +70,14 @@ def stats(
     this = session(ctx)
     with this.open() as table, resuming(this, "stats", resume=resume) as file, progress_bar("stats", "page") as counted:
         counts = table.stats(
-            site_of(site),
-            bytes=not no_bytes,
-            on_progress=counted,
-            resume=file,
-            workers=workers,
-            **grouping,
+            site_of(site), bytes=not no_bytes, on_progress=counted, resume=file, workers=workers, **grouping
         )
         if counts.empty_reason:
             note(counts.empty_reason)
     if output.chosen_format(format) == output.TABLE:
         _show_stats(counts)
     else:
+        # For programs the sum is a row like the others; people see it as a line above the tables.
         everything = GroupRow("all", "", counts.pages, counts.bytes)
         output.write_records(chain([everything], counts), _GROUPS[:3] if no_bytes else _GROUPS, format)
     end_if_damaged(counts.examples, counts.damaged)
@@ -107,10 +97,7 @@ def _show_stats(counts: Stats) -> None:
             typer.echo(f"… and {more:,} {'earlier' if is_of_dates else 'more'}; in a pipe all of them are shown")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-
-
-_STANDARD_OUTPUT = Path("-")
+# --- `audit` and `compare` --------------------------------------------------------------------------------------------
 
 
 _FINDINGS = (
@@ -118,13 +105,6 @@ _FINDINGS = (
     column("found", "count", itemgetter("found")),
     column("command", "urls", itemgetter("command")),
 )
-
-
-class ReportFormat(StrEnum):
-    """The formats of a report that is not written as a page."""
-
-    text = "text"
-    json = "json"
 
 
 HTMLOption = Annotated[
@@ -136,7 +116,7 @@ HTMLOption = Annotated[
     ),
 ]
 ReportFormatOption = Annotated[
-    ReportFormat, typer.Option("--format", help="Without --html: the counts to read, or all of it as JSON.")
+    output.ReportFormat, typer.Option("--format", help="Without --html: the counts to read, or all of it as JSON.")
 ]
 
 
@@ -148,7 +128,7 @@ def audit(
     limit: Annotated[
         int, typer.Option("--most", metavar="N", help="Name at most this many pages of each finding.")
     ] = 50,
-    format: ReportFormatOption = ReportFormat.text,
+    format: ReportFormatOption = output.ReportFormat.text,
 ) -> None:
     """Report what is wrong on a site: links to errors, redirects, orphans, duplicates, and what pages do not say.
 
@@ -161,7 +141,8 @@ def audit(
     """
     from webtable.reports import audit
 
-    _check(html)
+    if html is not None:
+        output.check_page_file(html)
     program = session(ctx).command("").strip()
     with session(ctx).open() as table, progress_bar("audit") as counted:
         report = audit(table, named_site(site), most=limit, program=program, on_progress=counted)
@@ -179,7 +160,7 @@ def compare(
     ] = None,
     html: HTMLOption = None,
     limit: Annotated[int, typer.Option("--most", metavar="N", help="Name at most this many pages of each kind.")] = 200,
-    format: ReportFormatOption = ReportFormat.text,
+    format: ReportFormatOption = output.ReportFormat.text,
 ) -> None:
     """Show what has changed on a site between two moments: which pages are new, gone or changed, and what they were.
 
@@ -189,33 +170,26 @@ def compare(
     """
     from webtable.reports import compare
 
-    _check(html)
+    if html is not None:
+        output.check_page_file(html)
     times = output.parse_times(since=since, until=until)
     program = session(ctx).command("").strip()
     with session(ctx).open() as table, progress_bar("compare") as counted:
         report = compare(table, named_site(site), most=limit, program=program, on_progress=counted, **times)  # type: ignore[arg-type]
-    unchanged = {
-        "finding": "Unchanged",
-        "found": report.counts["unchanged"],
-        "command": report.command("unchanged"),
-    }
+    number, command = report.counts["unchanged"], report.command("unchanged")
+    unchanged = {"finding": "Unchanged", "found": number, "command": command}
     _report(report, html, format, unchanged, first=False)
 
 
-def _check(html: Path | None) -> None:
-    if html is not None and html != _STANDARD_OUTPUT:
-        output.check_page_file(html)
-
-
 def _report(
-    report: Audit | Comparison, html: Path | None, format: ReportFormat, also: dict[str, Any], *, first: bool
+    report: Audit | Comparison, html: Path | None, format: output.ReportFormat, also: dict[str, Any], *, first: bool
 ) -> None:
     """Write a *report*; in its table *also* is the line about all pages, which stands *first* or last."""
-    if html == _STANDARD_OUTPUT:
+    if html == output.STANDARD_OUTPUT:
         output.write_bytes(report.html().encode())
     elif html is not None:
         output.write_page(html, report.html())
-    elif format is ReportFormat.json:
+    elif format is output.ReportFormat.json:
         output.write_json(report.to_dict())
     else:
         lines = [

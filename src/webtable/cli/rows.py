@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from webtable.records import Record
 
 
-# --- Keys that a user has declared, imported only if they are named; and rows for them from JSON ----------------------
+# --- Declared keys, and rows for them from JSON -----------------------------------------------------------------------
 
 
 _ROWS = (".jsonl", ".ndjson")
@@ -136,6 +136,7 @@ class RowFiles:
         def read(size: int) -> None:
             self._read = before + size
 
+        # A reader with limits: a file from elsewhere may inflate to more than the memory.
         with Path(file).open("rb") as opened:
             for number, line in enumerate(lines_of(opened, file, on_read=read), 1):
                 if line.strip():
@@ -149,7 +150,7 @@ class RowFiles:
         return {name: value_of(self._fields.get(name), value) for name, value in values.items()}
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- The commands -----------------------------------------------------------------------------------------------------
 
 
 group: Final = typer.Typer(help="Put, get and scan rows under a key that is declared in Python.", no_args_is_help=False)

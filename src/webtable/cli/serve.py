@@ -65,6 +65,7 @@ def serve(
             f"--host {host} needs --token-file FILE, with a token that those who may read get from you; "
             f"to make one: {_MAKE} FILE"
         )
+    # On an address that others reach, a token of each run would be lost at every restart.
     token = None if token_file is None else _token_in(token_file)
     with interruptible(), ExitStack() as stack:
         table = stack.enter_context(_opened(ctx))

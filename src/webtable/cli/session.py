@@ -78,6 +78,7 @@ class Config:
 
 def read_settings() -> Config:
     """Return the settings of the config files; raises `InvalidArgument`, which names the file, for an invalid one."""
+    # The directory first: it is where somebody works on one crawl, as with the config files of other tools.
     here, own = Path(FILE), user_file()
     configs = [_read(path, may_import=path is own) for path in (here, own) if path.is_file()]
     store = next((config.store for config in configs if config.store is not None), None)
@@ -138,6 +139,9 @@ def _text(path: Path, name: str, value: object) -> str:
     return value
 
 
+# A store that a session shows has no user and password: command lines are seen by others, and kept in histories.
+
+
 @dataclass(frozen=True, slots=True)
 class CommandSession:
     """The store of a command, and the user's own indexes; nothing is opened until it is needed."""
@@ -152,6 +156,7 @@ class CommandSession:
         """Return the session of the store that `-s` *name* means, or of the usual one; raises `InvalidArgument`."""
         settings = read_settings()
         settings.check(settings.usual if name is None else name)
+        # Commands in messages leave out -s where the usual store is meant, even if it was named.
         usual = settings.target(settings.usual)
         target = usual if name is None else settings.target(name)
         return cls(target.store, (*target.indexes, *indexes), "" if target == usual else name)

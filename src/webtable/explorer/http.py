@@ -262,7 +262,7 @@ class Streaming:
             outlet.close()
 
     async def value(self, make: Callable[[], T]) -> T:
-        """Return what *make* returns, in a thread, for a response that is small, or whose status depends on it."""
+        """Call *make* in a thread, for a response that is small, or whose status depends on the result."""
         await self._free.acquire()
         gone = threading.Event()
         try:
@@ -271,7 +271,7 @@ class Streaming:
             gone.set()
 
     def _started(self, make: Callable[[], T], gone: threading.Event) -> asyncio.Future[T]:
-        """Return what *make* will return, in a thread that the end of the process does not wait for.
+        """Call *make* in a thread that the end of the process does not wait for; the future has its result.
 
         What it reads of a table ends once *gone* is set.
         """

@@ -173,7 +173,7 @@ _FORMS: Final[dict[type, Form]] = {int: "count", bool: "bool", float: "fraction"
 
 
 def problem_of(exc: Exception) -> str:
-    """Return what *exc* says; where the store does not answer, also what finds out why."""
+    """The message of *exc*; where the store does not answer, also the command that finds out why."""
     more = ". The checks on the first page, or webtable doctor, say what is wrong and what helps"
     return f"{exc}{more}" if isinstance(exc, StoreUnavailable) else str(exc)
 

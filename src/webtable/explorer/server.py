@@ -39,11 +39,7 @@ def server_of(
     shown = "127.0.0.1" if host in _ALL_ADDRESSES else f"[{host}]" if ":" in host else host
     access = Access(token or new_token(), tuple(name.lower() for name in (*LOCAL, shown, *names)))
     config = uvicorn.Config(
-        make(access),
-        lifespan="off",
-        log_level="warning",
-        access_log=False,
-        timeout_graceful_shutdown=_GRACE,
+        make(access), lifespan="off", log_level="warning", access_log=False, timeout_graceful_shutdown=_GRACE
     )
     # It knows of no end but one without open responses.
     logging.getLogger("uvicorn.error").addFilter(_is_trouble)

@@ -218,7 +218,7 @@ class CdxQuery:
 
 
 def query_of(texts: Mapping[str, Sequence[str]], *, is_wayback: bool) -> CdxQuery:
-    """Return what the parameters *texts* ask; raises `InvalidArgument` and `InvalidURL`."""
+    """The query of the parameters *texts*; raises `InvalidArgument` and `InvalidURL`."""
     if unknown := sorted(texts.keys() - PARAMETERS.keys() - _IGNORED):
         raise InvalidArgument(f"{unknown[0][:100]}: not a parameter; these are: {', '.join(PARAMETERS)}")
     if several := [name for name, values in texts.items() if len(values) > 1 and name not in MANY]:
@@ -358,7 +358,7 @@ def _number(name: str, values: Mapping[str, str]) -> int | None:
 
 
 async def answer(server: ArchiveServer, request: Request, *, is_wayback: bool) -> Response:
-    """Return what pywb would answer, or the Wayback Machine."""
+    """The answer of pywb, or that of the Wayback Machine."""
     texts = {name: request.query_params.getlist(name) for name in request.query_params}
     is_json = texts.get("output") == ["json"]
 
