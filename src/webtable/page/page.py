@@ -31,7 +31,6 @@ from webtable.rowkey.urls import split_url
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from webtable.repository.page_storage.state import Capture
 
 STORED_NAMES = {"status": "status_code", **{f"_{name}": name for name in Bookkeeping.__struct_fields__}}
 """The names that fields have in stored JSON, where these are other ones."""
@@ -270,12 +269,12 @@ INHERITED_FROM_RESPONSE = (*INHERITED_FROM_BODY, "etag", "last_modified", "redir
 """The same of a repeat of its own URL: the validators of another URL, and where that leads, are not its own."""
 
 
-def inherited(page: Page, source: Page | Capture, names: Sequence[str] = INHERITED_FROM_RESPONSE) -> dict[str, Any]:
-    """The fields *names* of *page*, which repeats *source*: its own, else those of *source*."""
+def inherited(page: Page, source: Any, names: Sequence[str] = INHERITED_FROM_RESPONSE) -> dict[str, Any]:
+    """The fields *names* of *page*, which repeats *source* (a page or a stored capture): its own, else those."""
     return {name: getattr(page, name) or getattr(source, name) for name in names}
 
 
-def repeated_content(page: Page, source: Page | Capture) -> dict[str, Any]:
+def repeated_content(page: Page, source: Any) -> dict[str, Any]:
     """What identifies the content of *source* as fields of *page*, which repeats it; a 304 also has its status."""
     status = source.status if page.status == 304 else page.status
     return {"digest": source.digest, "size": source.size, "status": status}
