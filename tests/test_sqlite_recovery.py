@@ -420,7 +420,7 @@ def test_only_errors_of_ours_come_out_of_a_damaged_file(path, seed, tmp_path):
 
 
 def test_a_descriptor_is_kept_once_for_a_file(path, monkeypatch):
-    monkeypatch.setattr(opening, "_kept", {})
+    monkeypatch.setattr(opening, "_descriptors", {})
     with closing(sqlite3.connect(path)) as other:
         other.execute("CREATE TABLE notes (text)")
     beside(path, "-wal").write_bytes(b"left over")
@@ -429,5 +429,5 @@ def test_a_descriptor_is_kept_once_for_a_file(path, monkeypatch):
         with pytest.raises(NotAStore):
             SQLiteStore(path)
 
-    assert len(opening._kept) == 1
-    os.close(opening._kept.popitem()[1])
+    assert len(opening._descriptors) == 1
+    os.close(opening._descriptors.popitem()[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import struct
 from datetime import UTC, date, datetime, time
 from itertools import takewhile
@@ -407,7 +408,7 @@ class CompositeKey(RowKey):
         return hash((self.declared, self.separator))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _declared, (self.declared, self.separator)
+        return functools.partial(CompositeKey, separator=self.separator), self.declared
 
     @property
     def is_random(self) -> bool:
@@ -553,7 +554,3 @@ def _is_met(field: Field, value: Any, condition: Any) -> bool:
         begins = condition.since is None or field.comparable(field.kept(condition.since)) <= place
         return begins and (condition.until is None or place < field.comparable(condition.until))
     return isinstance(condition, Condition) or bool(field.kept(condition) == value)
-
-
-def _declared(parts: tuple[Part, ...], separator: bytes) -> CompositeKey:
-    return CompositeKey(*parts, separator=separator)

@@ -255,7 +255,8 @@ def sample_split_points(keys: Iterable[bytes], regions: int) -> list[bytes]:
     ordered = sorted(_distinct("keys", keys))
     wanted = min(regions, len(ordered))
     places = (region * len(ordered) // wanted for region in range(1, wanted))
-    return [_parting(ordered[place - 1], ordered[place]) for place in places]
+    pairs = ((ordered[place - 1], ordered[place]) for place in places)
+    return [key[: shared_start(before, key) + 1] for before, key in pairs]
 
 
 def merged_split_points(*lists: Iterable[bytes]) -> list[bytes]:
@@ -283,11 +284,6 @@ def _distinct(name: str, keys: Iterable[bytes]) -> set[bytes]:
             raise InvalidArgument(f"{name}: {key!r} must be bytes, not {type(key).__name__}")
         distinct.add(key)
     return distinct
-
-
-def _parting(before: bytes, key: bytes) -> bytes:
-    """Return the shortest prefix of *key* that sorts after *before*."""
-    return key[: shared_start(before, key) + 1]
 
 
 def shared_start(low: bytes, high: bytes) -> int:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import ada_url
 
 from webtable.errors import InvalidURL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
 
 # URLs that the parser would return unchanged, except for a fragment: no character that it would encode, and (checked
 # after the match) a plain host and no dot segments. Nine out of ten URLs of a crawl are of this kind, and this is four
@@ -42,6 +47,18 @@ class URLParts(NamedTuple):
     def __str__(self) -> str:
         port = "" if self.port is None else f":{self.port}"
         return f"{self.scheme}://{self.host}{port}{self.path}{self.query}"
+
+
+def cached_by_host(function: Callable[[str], T]) -> Callable[[str], T]:
+    """Return *function*, which takes a host name, with a cache for names of normal length."""
+    # A crawl has few hosts and many pages; hosts of any length would let strangers fill the memory.
+    cached = functools.lru_cache(maxsize=65_536)(function)
+
+    @functools.wraps(function)
+    def by_host(host: str) -> T:
+        return cached(host) if len(host) <= MAX_HOST else function(host)
+
+    return by_host
 
 
 def split_url(url: str) -> URLParts:

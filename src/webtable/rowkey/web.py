@@ -29,7 +29,7 @@ from webtable.rowkey.fields.hashes import Hash
 from webtable.rowkey.fields.text import Text
 from webtable.rowkey.key import MAX_KEY
 from webtable.rowkey.ranges import prefix_range
-from webtable.rowkey.urls import MAX_HOST, canonical_host, is_ip_address, parts_of, quoted, split_url
+from webtable.rowkey.urls import MAX_HOST, cached_by_host, canonical_host, is_ip_address, parts_of, quoted, split_url
 
 if TYPE_CHECKING:
     from publicsuffixlist import PublicSuffixList
@@ -128,6 +128,7 @@ class RegisteredDomain:
 REGISTERED_DOMAIN = RegisteredDomain()
 
 
+@cached_by_host
 def registered_domain(host: str) -> str:
     """Return the registered domain of *host*: its public suffix and one more label.
 
@@ -136,18 +137,11 @@ def registered_domain(host: str) -> str:
     >>> registered_domain("docs.example.co.uk")
     'example.co.uk'
     """
-    return (_known_owner if len(host) <= MAX_HOST else _owner)(host)
-
-
-def _owner(host: str) -> str:
     if is_ip_address(host):
         return host
     # The URL standard allows empty labels (`example.com.`, `a..example.com`), the list does not: look after them.
     name = host.rstrip(".").rpartition("..")[2]
     return _suffix_list().privatesuffix(name) or host
-
-
-_known_owner = functools.lru_cache(maxsize=65_536)(_owner)
 
 
 def has_one_owner(domain: str) -> bool:

@@ -218,7 +218,7 @@ _MOST_COUNTED = 4_096
 """The most ranges of a question, for all items together, in which rows are counted."""
 Order = Literal["", "as stored", "reverse scan", "sort"]
 
-_ASKED = 24
+_SAMPLED = 24
 _PART = 10
 """A range of time or value includes a tenth of all rows."""
 
@@ -242,7 +242,7 @@ def inquiries(
     questions: Sequence[Question], named: Collection[str], items: Sequence[Any], value_of: ValueOf
 ) -> list[Inquiry]:
     """Return *questions* with the values that *value_of* finds in some of *items*."""
-    sampled = items[:: max(1, len(items) // _ASKED)][:_ASKED]
+    sampled = items[:: max(1, len(items) // _SAMPLED)][:_SAMPLED]
     return [
         Inquiry(question, sampled) if str(question) in named else _inquiry(question, sampled, items, value_of)
         for question in questions

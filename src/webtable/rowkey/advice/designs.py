@@ -117,13 +117,13 @@ def natural_splits(key: RowKey) -> Splits:
         return Splits(lambda regions, _: [b"%03d" % (at * 1000 // regions) for at in range(1, min(regions, 1000))])
     if isinstance(first, Spread):
         salts = first.salts
-        return Splits(lambda regions, _: _salt_splits(salts, regions))
+
+        def first_salts(regions: int, _: Sequence[bytes]) -> list[bytes]:
+            regions = min(regions, len(salts))  # a salt is the least that can be split off before there is data
+            return [salts[region * len(salts) // regions] for region in range(1, regions)]
+
+        return Splits(first_salts)
     return Splits(lambda regions, keys: sample_split_points(keys, regions), by_sample=True)
-
-
-def _salt_splits(salts: Sequence[bytes], regions: int) -> list[bytes]:
-    regions = min(regions, len(salts))  # a salt is the least that can be split off before there is data
-    return [salts[region * len(salts) // regions] for region in range(1, regions)]
 
 
 class Remedies(NamedTuple):

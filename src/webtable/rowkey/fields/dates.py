@@ -292,7 +292,7 @@ class _Formatted(Field):
                 value += timedelta(days=numbers["%j"] - 1)
         except (ValueError, OverflowError):
             self.no_value(key, at)
-        return self._kept(value), at + self._width
+        return self._part_of(value), at + self._width
 
     def comparable(self, value: Any) -> Any:
         """Return the date and time of *value*."""
@@ -306,7 +306,7 @@ class _Formatted(Field):
         """Return *value* as an object with the attributes of the directives; raises `FieldError`."""
         raise NotImplementedError
 
-    def _kept(self, moment: datetime) -> Any:
+    def _part_of(self, moment: datetime) -> Any:
         raise NotImplementedError
 
 
@@ -339,7 +339,7 @@ class Date(_Dated):
         self._in_century(value)
         return value if isinstance(value, datetime) else datetime(value.year, value.month, value.day, tzinfo=UTC)
 
-    def _kept(self, moment: datetime) -> date:
+    def _part_of(self, moment: datetime) -> date:
         return moment.date()
 
 
@@ -374,7 +374,7 @@ class Time(_Formatted):
                 self.refuse(limit, "a time of day (time): between two dates there is any time of day")
         return super()._between(condition)
 
-    def _kept(self, moment: datetime) -> time:
+    def _part_of(self, moment: datetime) -> time:
         return moment.time()
 
 
@@ -395,5 +395,5 @@ class DateTime(_Dated):
         self._in_century(moment)
         return moment
 
-    def _kept(self, moment: datetime) -> datetime:
+    def _part_of(self, moment: datetime) -> datetime:
         return moment

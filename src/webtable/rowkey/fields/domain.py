@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ from webtable.errors import InvalidArgument, InvalidURL, NoRange
 from webtable.rowkey.fields.field import Below, StartingWith
 from webtable.rowkey.fields.text import Text, escaped
 from webtable.rowkey.ranges import KeyRange, merged, prefix_range
-from webtable.rowkey.urls import MAX_HOST, canonical_host, is_ip_address
+from webtable.rowkey.urls import cached_by_host, canonical_host, is_ip_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,24 +94,12 @@ class ReversedDomain(Text):
         return host
 
 
-def _remembering(function: Callable[[str], bytes]) -> Callable[[str], bytes]:
-    """Return *function*, which takes a host name, with a cache for names of normal length."""
-    # A crawl has few hosts and many pages; hosts of any length would let strangers fill the memory.
-    cached = functools.lru_cache(maxsize=65_536)(function)
-
-    @functools.wraps(function)
-    def remembered(host: str) -> bytes:
-        return cached(host) if len(host) <= MAX_HOST else function(host)
-
-    return remembered
-
-
-@_remembering
+@cached_by_host
 def _canonical(host: str) -> bytes:
     return canonical_host(host).encode()
 
 
-@_remembering
+@cached_by_host
 def _reversed(host: str) -> bytes:
     return reversed_host(canonical_host(host)).encode()
 

@@ -121,7 +121,7 @@ class Bytes(Field):
 
     def decode(self, key: bytes, at: int) -> tuple[Any, int]:
         """Return the value at *at*."""
-        raw, end = self._taken(key, at)
+        raw, end = self._raw_at(key, at)
         try:
             return self._value(raw), end
         except ValueError:
@@ -159,7 +159,7 @@ class Bytes(Field):
     def _value(self, raw: bytes) -> Any:
         return raw
 
-    def _taken(self, key: bytes, at: int) -> tuple[bytes, int]:
+    def _raw_at(self, key: bytes, at: int) -> tuple[bytes, int]:
         if self.size is not None:
             return self.fixed(key, at, self.size), at + self.size
         if self.terminator is None:

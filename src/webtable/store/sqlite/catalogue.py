@@ -242,9 +242,5 @@ def _is_ours(kind: object, entry: object, sql: object) -> bool:
         return sql.startswith("CREATE TABLE ")
     if is_of_search(entry, sql):
         return True
-    words = re.findall(r"\w+", sql)
-    return _TABLE.fullmatch(sql) is not None and all(_is_known(word) for word in words)
-
-
-def _is_known(word: str) -> bool:
-    return word in _WORDS or re.fullmatch(r"\d+|(?:cells|deletes)_\d+", word) is not None
+    strange = (word for word in re.findall(r"\w+", sql) if word not in _WORDS)
+    return _TABLE.fullmatch(sql) is not None and all(map(re.compile(r"\d+|(?:cells|deletes)_\d+").fullmatch, strange))

@@ -237,7 +237,7 @@ class _Gate:
 
 _gate = _Gate()
 _files: weakref.WeakSet[Forking] = weakref.WeakSet()
-_left: set[Path] = set()
+_inherited: set[Path] = set()
 
 
 enter, leave = _gate.enter, _gate.leave
@@ -267,12 +267,12 @@ def leave_to_parent(connection: object, path: Path) -> None:
     """Never close *connection* in this process, and mark the file at *path* as unusable: SQLite takes it for locked."""
     # An extra reference keeps it alive even when the interpreter shuts down.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
-    _left.add(path)
+    _inherited.add(path)
 
 
 def is_the_parents(path: Path) -> bool:
     """Whether the file at *path* cannot be used in this process, nor in those that are forked from it."""
-    return path in _left
+    return path in _inherited
 
 
 def _before() -> None:
@@ -327,10 +327,10 @@ class FairLock:
         try:
             came = ticket.acquire(timeout=min(seconds, threading.TIMEOUT_MAX))
         except BaseException:
-            if not self._left_queue(ticket):
+            if not self._leave_queue(ticket):
                 self.give_back()
             raise
-        if not came and self._left_queue(ticket):
+        if not came and self._leave_queue(ticket):
             return False
         self._turn = _Turn(purpose)
         return True
@@ -344,7 +344,7 @@ class FairLock:
             else:
                 self._taken = False
 
-    def _left_queue(self, ticket: threading.Lock) -> bool:
+    def _leave_queue(self, ticket: threading.Lock) -> bool:
         """Leave the queue; return False if the turn has come in the meantime."""
         with self._guard:
             try:
@@ -367,7 +367,7 @@ def other_holder(path: Path) -> str:
 
     The files are only looked up, not opened: closing one of them would release the locks of this process.
     """
-    for process in _lockers(path.with_name(path.name + "-shm"), _LOG_BYTES), _lockers(path, _FILE_BYTES):
+    for process in _lockers(beside(path, "-shm"), _LOG_BYTES), _lockers(path, _FILE_BYTES):
         for number in process:
             if number == os.getpid():
                 return "another connection of this process"
@@ -420,7 +420,7 @@ class FileState(NamedTuple):
     def of(cls, path: Path) -> FileState:
         """The state of the file now; raises `OSError`."""
         status = path.stat()
-        return cls(log_of(path).exists(), status.st_ino, status.st_size, status.st_mtime_ns)
+        return cls(beside(path).exists(), status.st_ino, status.st_size, status.st_mtime_ns)
 
     @property
     def mode(self) -> str:
@@ -432,7 +432,7 @@ def is_read_only(path: Path) -> bool:
     """Whether this process may not write the file, or may neither make files beside it nor write those of its owner."""
     return may(path, os.F_OK) and not (
         may(path, os.W_OK)
-        and (may(path.parent, os.W_OK) or all(may(file, os.W_OK) for file in (log_of(path), _shared_of(path))))
+        and (may(path.parent, os.W_OK) or all(may(file, os.W_OK) for file in (beside(path), beside(path, "-shm"))))
     )
 
 
@@ -441,13 +441,9 @@ def may(path: Path, mode: int) -> bool:
     return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
 
-def log_of(path: Path) -> Path:
-    """Return the path of the -wal beside the file."""
-    return path.with_name(f"{path.name}-wal")
-
-
-def _shared_of(path: Path) -> Path:
-    return path.with_name(f"{path.name}-shm")
+def beside(path: Path, ending: str = "-wal") -> Path:
+    """Return the path of a file that SQLite keeps beside the one at *path*: its log, or with "-shm" its index."""
+    return path.with_name(path.name + ending)
 
 
 # --- Connections ------------------------------------------------------------------------------------------------------

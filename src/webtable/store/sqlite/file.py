@@ -124,7 +124,7 @@ class StoreFile:
         self.closed: bool = False
         self.inherited: bool = False
         """Whether this process was forked from the one that opened the file."""
-        self._given_max_cell = max_cell
+        self._max_cell_option = max_cell
         self._connections = Connections(self.name, self.path, max_cell)
         self._block: _Block | None = None
         self._begun = 0
@@ -272,7 +272,7 @@ class StoreFile:
             forks.leave_to_parent(connection, self.path)
         self.inherited = True
         self._block = None
-        self._connections = Connections(self.name, self.path, self._given_max_cell)
+        self._connections = Connections(self.name, self.path, self._max_cell_option)
 
     @contextmanager
     def _writing(self, purpose: str, begin: str = "", table: str | None = None) -> Iterator[sqlite3.Connection]:
@@ -285,7 +285,10 @@ class StoreFile:
         try:
             self.check_open()
             connection = self._entered(connections, wait, begin)
-            self._report_waited(purpose, table, wait.seconds())
+            if (seconds := wait.seconds()) >= LONG_WAIT:
+                self.events("waited")
+                text = f"waited with {purpose}"
+                log_event(LOGGER, INFO, "waited", text, store=self.name, table=table, seconds=seconds)
             yield connection
         except sqlite3.Error as exc:
             raise self._error(exc, wait) from exc
@@ -296,11 +299,6 @@ class StoreFile:
                 connections.turns.give_back()
             if connection is not None:
                 forks.leave()
-
-    def _report_waited(self, purpose: str, table: str | None, seconds: float) -> None:
-        if seconds >= LONG_WAIT:
-            self.events("waited")
-            log_event(LOGGER, INFO, "waited", f"waited with {purpose}", store=self.name, table=table, seconds=seconds)
 
     def _entered(self, connections: Connections, wait: Wait, begin: str) -> sqlite3.Connection:
         """Return the writing connection, inside SQLite (see `forks.enter`), after the statement *begin*."""
@@ -358,8 +356,8 @@ class StoreFile:
         """Return *exc* as an error of the store."""
         if is_busy(exc):
             return StoreUnavailable(f"{self.name}: locked for over {wait} by {other_holder(self.path)}")
-        if is_too_big(exc) and self._given_max_cell is not None:
-            return StoreRefused(f"{self.name}: a cell is over max_cell={self._given_max_cell:,} of this store")
+        if is_too_big(exc) and self._max_cell_option is not None:
+            return StoreRefused(f"{self.name}: a cell is over max_cell={self._max_cell_option:,} of this store")
         if is_damage(exc) and not self.closed:
             if self._damage is None:
                 self._damage = damage_found(lambda: self._connections.connect(Wait(1.0)))

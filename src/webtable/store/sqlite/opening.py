@@ -18,7 +18,7 @@ from webtable._limits import FILE_FORMAT, check_format
 from webtable._messages import Command, Message
 from webtable.errors import FormatError, NotAStore, StoreRefused, TableNotFound
 from webtable.store.sqlite.catalogue import CATALOGUE, check_schema, format_of
-from webtable.store.sqlite.connections import IMMUTABLE, SHARED, is_busy, log_of, may
+from webtable.store.sqlite.connections import IMMUTABLE, SHARED, beside, is_busy, may
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +56,7 @@ def _is_there(name: str, path: Path, create: bool) -> bool:
         raise NotAStore(f"{name}: a directory, not a file")
     check_files(name, path)
     # The log is looked for first: a file that is being made has its size before there is a log.
-    log = log_of(path)
+    log = beside(path)
     has_log = log.exists() and log.stat().st_size > 0
     exists = path.exists()
     if exists and not may(path, os.R_OK):
@@ -159,7 +159,7 @@ class NoDatabase(sqlite3.DatabaseError):
 
 
 # Descriptors are kept for as long as the process lives: to close one would give up its locks on the file.
-_kept: dict[tuple[int, int], int] = {}
+_descriptors: dict[tuple[int, int], int] = {}
 
 
 def application_of(path: Path) -> int:
@@ -167,19 +167,19 @@ def application_of(path: Path) -> int:
 
     Call it under `forks.opening(path)`: a -shm that it opens read-only is read-only for the whole process.
     """
-    if not log_of(path).exists():
+    if not beside(path).exists():
         # `immutable` keeps SQLite from making a -wal and a -shm. It takes no lock, so it may find a file that is just
         # being made with fewer pages than its header says; reading the application id needs no page.
-        return _asked(path, IMMUTABLE, "PRAGMA writable_schema=ON")
-    if path.with_name(path.name + "-shm").exists():
+        return _application_by_sqlite(path, IMMUTABLE, "PRAGMA writable_schema=ON")
+    if beside(path, "-shm").exists():
         # If that fails, the -shm is gone by now, or unusable without permission to write it.
         with suppress(sqlite3.DatabaseError):
-            return _asked(path, SHARED)
+            return _application_by_sqlite(path, SHARED)
     # SQLite would make a -shm, which must not happen beside a file of another program.
-    return _peeked(path)
+    return _application_in_header(path)
 
 
-def _asked(path: Path, mode: str, *settings: str) -> int:
+def _application_by_sqlite(path: Path, mode: str, *settings: str) -> int:
     probe = sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True, timeout=1.0, isolation_level=None)
     try:
         for setting in settings:
@@ -190,13 +190,13 @@ def _asked(path: Path, mode: str, *settings: str) -> int:
     return int(application)
 
 
-def _peeked(path: Path) -> int:
+def _application_in_header(path: Path) -> int:
     """Return the application id from the header of the file itself, which a store has from the beginning."""
     status = path.stat()
     place = status.st_dev, status.st_ino
-    if place not in _kept:
-        _kept[place] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    header = os.pread(_kept[place], _HEADER, 0)
+    if place not in _descriptors:
+        _descriptors[place] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    header = os.pread(_descriptors[place], _HEADER, 0)
     if not header.startswith(_MAGIC):
         raise NoDatabase("file is not a database")
     return int.from_bytes(header[_APPLICATION], "big", signed=True)

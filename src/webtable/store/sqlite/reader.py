@@ -39,7 +39,7 @@ MOST_NAMED: Final = 64
 ONE_ROW: Final = "row = :start"
 _ORDER: Final = "ORDER BY row, qualifier, timestamp DESC"
 
-Found = tuple[bytes, dict[bytes, Sequence[Cell]], int]
+SizedRow = tuple[bytes, dict[bytes, Sequence[Cell]], int]
 """A key, its cells, and the total bytes of their values."""
 
 
@@ -93,7 +93,7 @@ class FamilyQuery:
             # If a column may have any number of cells, this skips none of them.
             self._of_row = " UNION ALL ".join(f"SELECT * FROM ({query})" for query in each)
 
-    def decode(self, records: sqlite3.Cursor, now: int) -> Iterator[Found]:
+    def decode(self, records: sqlite3.Cursor, now: int) -> Iterator[SizedRow]:
         """Return the rows in *records*, as visible at *now*."""
         prefix, schema = self._family.prefix, self._family.schema
         if self._is_plain:
@@ -141,37 +141,34 @@ def wanted_families(table: StoredTable, columns: Sequence[bytes] | None) -> list
     return [(family, wanted[prefix]) for prefix, family in table.families.items() if prefix in wanted]
 
 
-def merged_rows(streams: list[Iterator[Found]]) -> Iterator[Found]:
+def merged_rows(streams: list[Iterator[SizedRow]]) -> Iterator[SizedRow]:
     """Return the rows of several families as one stream, in the order of their keys."""
     # A generator around a single stream would take a twentieth of the time of a listing.
     return streams[0] if len(streams) == 1 else _merged(streams)
 
 
-def _merged(streams: list[Iterator[Found]]) -> Iterator[Found]:
-    heads: list[tuple[Found, Iterator[Found]]] = [(head, s) for s in streams if (head := next(s, None)) is not None]
+def _merged(streams: list[Iterator[SizedRow]]) -> Iterator[SizedRow]:
+    heads: list[tuple[SizedRow, Iterator[SizedRow]]] = [
+        (head, s) for s in streams if (head := next(s, None)) is not None
+    ]
     while heads:
-        key = min(heads, key=_key_of_head)[0][0]
+        key = min(heads, key=lambda head: head[0][0])[0][0]
         cells: dict[bytes, Sequence[Cell]] = {}
         size = 0
         rest = []
-        for entry in heads:
-            head, stream = entry
-            if head[0] != key:
-                rest.append(entry)
-                continue
-            cells |= head[1]
-            size += head[2]
-            if (following := next(stream, None)) is not None:
+        for head, stream in heads:
+            following: SizedRow | None = head
+            if head[0] == key:
+                cells |= head[1]
+                size += head[2]
+                following = next(stream, None)
+            if following is not None:
                 rest.append((following, stream))
         heads = rest
         yield key, cells, size
 
 
-def _key_of_head(entry: tuple[Found, Iterator[Found]]) -> bytes:
-    return entry[0][0]
-
-
-def _newest(prefix: bytes, records: Iterable[tuple[bytes, bytes, int, bytes]]) -> Iterator[Found]:
+def _newest(prefix: bytes, records: Iterable[tuple[bytes, bytes, int, bytes]]) -> Iterator[SizedRow]:
     """Yield the rows of one family with the first, that is the newest, cell of each column."""
     current = b""  # never a valid key
     cells: dict[bytes, Sequence[Cell]] = {}
@@ -203,7 +200,7 @@ def _versions(
     cutoff: int,
     wanted: int,
     records: Iterable[tuple[bytes, bytes, int, bytes | None]],
-) -> Iterator[Found]:
+) -> Iterator[SizedRow]:
     """Yield the rows of one family with the *wanted* newest cells of each column that have a value in *records*."""
     current, column = b"", b""
     cells: dict[bytes, Sequence[Cell]] = {}
@@ -287,12 +284,12 @@ class Reader(msgspec.Struct):
 
     def row(self, key: bytes) -> Row | None:
         """Return the row, None if nothing of it is visible."""
-        with closing(self._found(ONE_ROW, key, b"")) as rows:
+        with closing(self._where(ONE_ROW, key, b"")) as rows:
             for _, cells, _ in rows:
                 return Row(key, cells)
         return None
 
-    def rows(self, keys: KeyRange, *, reverse: bool = False) -> Generator[Found, None, None]:
+    def rows(self, keys: KeyRange, *, reverse: bool = False) -> Generator[SizedRow, None, None]:
         """Return the rows of a range; close the generator if it is not read to its end."""
         where = "row >= :start AND row < :stop" if keys.stop else "row >= :start"
         if self.search is not None:
@@ -302,14 +299,14 @@ class Reader(msgspec.Struct):
         if reverse:
             # Versions must come newest first in reverse too, so each row is read separately.
             return self._each(self._keys(where, keys, "row DESC"))
-        return self._found(where, keys.start, keys.stop)
+        return self._where(where, keys.start, keys.stop)
 
-    def _each(self, keys: Generator[bytes, None, None]) -> Generator[Found, None, None]:
+    def _each(self, keys: Generator[bytes, None, None]) -> Generator[SizedRow, None, None]:
         with closing(keys):
             for key in keys:
-                yield from self._found(ONE_ROW, key, b"")
+                yield from self._where(ONE_ROW, key, b"")
 
-    def _bare(self, keys: Generator[bytes, None, None]) -> Generator[Found, None, None]:
+    def _bare(self, keys: Generator[bytes, None, None]) -> Generator[SizedRow, None, None]:
         with closing(keys):
             for key in keys:
                 yield key, {}, len(key)
@@ -325,7 +322,7 @@ class Reader(msgspec.Struct):
                     raise DamagedCells("a row's key is none")
                 yield key
 
-    def _found(self, where: str, start: bytes, stop: bytes) -> Generator[Found, None, None]:
+    def _where(self, where: str, start: bytes, stop: bytes) -> Generator[SizedRow, None, None]:
         parameters = {**self.parameters, "start": start, "stop": stop}
         cursors = [self.connection.execute(source.statement(where), parameters) for source in self.sources]
         try:

@@ -19,7 +19,7 @@ from webtable._files import atomic_file
 from webtable.errors import StoreError, StoreFull, StoreRefused, TableNotFound
 from webtable.store.health import Rescued
 from webtable.store.sqlite.catalogue import add_table, find_table, table_names
-from webtable.store.sqlite.connections import DamagedCells, is_damage
+from webtable.store.sqlite.connections import DamagedCells, beside, is_damage
 from webtable.store.sqlite.file import StoreFile
 from webtable.store.sqlite.opening import check_files
 from webtable.store.sqlite.upkeep import check_free
@@ -54,9 +54,8 @@ def rescue(file: str, target: Path, on_progress: Callable[[int], object] | None)
         copy = Path(folder) / path.name
         # A copy, since to open a damaged file would write to it: SQLite copies the log back.
         _copy(path, copy)
-        log = path.with_name(path.name + "-wal")
-        if log.is_file():
-            _copy(log, copy.with_name(copy.name + "-wal"))
+        if beside(path).is_file():
+            _copy(beside(path), beside(copy))
         part = stack.enter_context(atomic_file(target, is_private=True))
         try:
             with closing(StoreFile(copy, create=False, timeout=60.0)) as source:

@@ -21,7 +21,7 @@ from webtable.errors import InvalidArgument, StoreFull, StoreRefused, StoreUnava
 from webtable.store.deadline import of_call
 from webtable.store.health import MORE_TIME, Check, failed, warned, well
 from webtable.store.sqlite.catalogue import find_table
-from webtable.store.sqlite.connections import SAFE_SETTINGS, check_cell, is_damage, without_heading
+from webtable.store.sqlite.connections import SAFE_SETTINGS, beside, check_cell, is_damage, without_heading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -201,7 +201,7 @@ def integrity(file: StoreFile) -> Check:
 
 
 def _log(path: Path) -> Check:
-    log = path.with_name(path.name + "-wal")
+    log = beside(path)
     size = _size_of(log)
     text = f"{size_text(size)} in {log.name}"
     if size <= LARGE_LOG:
@@ -289,7 +289,7 @@ def back_up(file: StoreFile, path: Path, on_progress: Callable[[int], object] | 
                 _check(copy, path)
         finally:
             with suppress(FileNotFoundError):
-                part.with_name(f"{part.name}-journal").unlink()
+                beside(part, "-journal").unlink()
         check_free(path)
         return part.stat().st_size
 
@@ -299,8 +299,7 @@ def check_free(path: Path) -> None:
 
     A log left by an older file would be read into the new one.
     """
-    for name in ("", "-wal", "-shm", "-journal"):
-        other = path.with_name(path.name + name)
+    for other in (beside(path, ending) for ending in ("", "-wal", "-shm", "-journal")):
         if os.path.lexists(other):
             raise InvalidArgument(f"{other}: it exists already, and a backup overwrites nothing; name another file")
     if not path.parent.is_dir():

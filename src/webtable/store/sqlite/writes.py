@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from itertools import chain, groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from webtable.errors import StoreError, StoreRefused
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from webtable.store.sqlite.catalogue import Family, StoredTable
 
+_row, _place = itemgetter(0), itemgetter(0, 1)
 COLUMN: Final = b":"  # see the catalogue's `scope`
 _EXACT: Final = b"="
 
@@ -150,14 +152,6 @@ def rows_in(connection: sqlite3.Connection, table: str, rows: Iterable[bytes]) -
 
 def _repeated(values: str, times: int) -> str:
     return ", ".join([values] * times)
-
-
-def _row(cell: CellRow) -> bytes:
-    return cell[0]
-
-
-def _place(cell: CellRow) -> tuple[bytes, bytes]:
-    return cell[:2]
 
 
 def _drop_excess(connection: sqlite3.Connection, family: Family, columns: Iterable[tuple[bytes, bytes]]) -> None:
