@@ -491,15 +491,17 @@ class ByteStream:
         for _ in self._taken_to(end):
             pass
 
-    def skip_run(self, run: re.Pattern[bytes]) -> Iterator[bytes]:
-        """Consume the bytes that *run* matches, any number, and yield them in parts."""
+    def skip_run(self, run: re.Pattern[bytes]) -> tuple[int, bytes]:
+        """Consume the bytes that *run* matches, any number; return how many line ends they have, and the last four."""
+        lines, last = 0, b""
         while True:
             match = run.match(self._data, self._at)
-            if match and match.end() > self._at:
+            if match is not None:
                 self._at = match.end()
-                yield match[0]
+                lines += match[0].count(b"\n")
+                last = (last + match[0])[-4:]
             if self._at < len(self._data) or not self._more():
-                return
+                return lines, last
 
     def settle(self, end: bytes, start: bytes) -> None:
         """Verify a record that was read by the checksum of its member, if that ends with the record.

@@ -101,30 +101,47 @@ def parse_headers(head: bytes, limit: int | None = None) -> Headers:
     >>> parse_headers(b"HTTP/1.1 200 OK\r\nVary: a\r\nVARY:b")
     Headers({'Vary': 'a, b'})
     """
+    names, values = _fields(head, limit)
+    return Headers.as_stored({names[key]: "".join(parts) for key, parts in values.items()})
+
+
+def parse_record_fields(head: bytes) -> dict[str, str]:
+    r"""Return the fields below the first line of *head*, of a WARC record, by their names in lower case.
+
+    >>> parse_record_fields(b"WARC/1.1\r\nWARC-Type: response\r\nContent-Length:7")
+    {'warc-type': 'response', 'content-length': '7'}
+    """
+    return {key: "".join(parts) for key, parts in _fields(head, None)[1].items()}
+
+
+def _fields(head: bytes, limit: int | None) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Return the spelling and the parts of the value of each field, by its name in lower case."""
     try:
         text = head.decode()
     except UnicodeDecodeError:
         # Each by itself: one that is no UTF-8 says nothing of the others.
         text = "\n".join(map(_line_text, head.split(b"\n")))
-    names: dict[str, str] = {}  # by their lower case, as first spelled
+    names: dict[str, str] = {}
     values: dict[str, list[str]] = {}
     count = 0
-    field = ""
+    key = ""
     for line in text.split("\n")[1:]:
-        if line[:1] in {" ", "\t"} and field:
-            values[field] += [" ", line.strip()]
+        if line[:1] in {" ", "\t"} and key:  # the rest of a folded line (RFC 9112, section 5.2)
+            values[key] += [" ", line.strip()]
             continue
         name, colon, value = line.partition(":")
-        field = name.strip() if colon else ""
-        if field:
-            count += 1
-            if limit is not None and count > limit:
-                raise OverLimit("fields", f"its response has over {limit:,} header fields")
-            field = names.setdefault(field.lower(), field)
-            if field in values:
-                values[field].append(", ")
-            values.setdefault(field, []).append(value.strip())
-    return Headers.as_stored({name: "".join(parts) for name, parts in values.items()})
+        name = name.strip()
+        key = name.lower() if colon else ""
+        if not key:
+            continue
+        count += 1
+        if limit is not None and count > limit:
+            raise OverLimit("fields", f"its response has over {limit:,} header fields")
+        if key in values:
+            values[key] += [", ", value.strip()]
+        else:
+            names[key], values[key] = name, [value.strip()]
+    return names, values
 
 
 def _line_text(line: bytes) -> str:

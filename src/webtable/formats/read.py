@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC
 from functools import partial
 from itertools import chain
@@ -18,7 +18,7 @@ import msgspec
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.errors import FormatError, InvalidArgument, InvalidURL
 from webtable.formats.compressed import BLOCK, ByteStream, DamagedMember, TooLong, pieces_of
-from webtable.formats.http import parse_headers
+from webtable.formats.http import parse_record_fields
 from webtable.formats.parquet import MAGIC, read_parquet
 from webtable.formats.read_report import (
     Damaged,
@@ -32,7 +32,7 @@ from webtable.formats.read_report import (
 )
 from webtable.formats.wacz import MAGIC as ZIP
 from webtable.formats.wacz import ByteRange, is_wacz, warc_ranges
-from webtable.formats.warc import MEMBER_START, MOST_OF_PIPE, ExchangeRecord, Exchanges, WARCOptions, kind_of, read_warc
+from webtable.formats.warc import MEMBER_START, MOST_OF_PIPE, Exchanges, Record, WARCOptions, read_warc
 from webtable.page.facts import filled
 from webtable.page.headers import DEFAULT_TYPES
 from webtable.page.json_lines import ATTRIBUTES, TIMES, headers_in_row, page_with, time_in_row, values_of
@@ -106,7 +106,7 @@ def read_jsonl(
     if stream.peek(3) == _BYTE_ORDER_MARK:
         stream.skip(3)
     while True:
-        number += sum(part.count(b"\n") for part in stream.skip_run(_BLANK))
+        number += stream.skip_run(_BLANK)[0]
         stream.mark = stream.offset
         if not stream.peek(1):
             return
@@ -270,33 +270,24 @@ def parts_of(file: str, size: int = PART_BYTES, limits: ReadLimits = DEFAULT_LIM
         yield FilePart(file, begin, whole.stop)
 
 
-@dataclass(slots=True, eq=False)
-class _FoundRecord(ExchangeRecord):
-    """A record, and where its member begins in the file."""
-
-    offset: int = 0
-
-
 def _records(whole: FilePart, limits: ReadLimits) -> Iterator[int]:
     """Yield where records begin that have another date than the record before them.
 
     Captures of one URL and one date, such as a redirect and its target, are stored in the order of the file, so they
     must not be in two parts. Nor must a response and its request, by which the reader of the part knows its method.
     """
-    exchanges: Exchanges[_FoundRecord] = Exchanges()
+    exchanges = Exchanges()
     date: str | None = None
     for record in chain(_members(whole, limits), [None]):
-        if record is not None:
-            exchanges.add(record)
-        for taken in exchanges.rest() if record is None else exchanges.taken():
-            before, date = date, taken.headers.get("warc-date", "")
+        for taken in exchanges.rest() if record is None else exchanges.add(record):
+            before, date = date, taken.date
             if taken.is_start and before not in (None, date):
                 yield whole.begin + taken.offset
         if record is None:
             date = None  # no part ends with a gap: it would not know where reading goes on
 
 
-def _members(whole: FilePart, limits: ReadLimits) -> Iterator[_FoundRecord | None]:
+def _members(whole: FilePart, limits: ReadLimits) -> Iterator[Record | None]:
     """Yield the records of a file that begin its compressed members, and None for what is damaged.
 
     They end before a member of several records: the second one may be the request of a response elsewhere.
@@ -306,7 +297,7 @@ def _members(whole: FilePart, limits: ReadLimits) -> Iterator[_FoundRecord | Non
         yield from _first_records(whole, limits)
 
 
-def _first_records(whole: FilePart, limits: ReadLimits) -> Iterator[_FoundRecord | None]:
+def _first_records(whole: FilePart, limits: ReadLimits) -> Iterator[Record | None]:
     member = -1
     remaining = 0
     with Path(whole.file).open("rb") as opened:
@@ -324,11 +315,11 @@ def _first_records(whole: FilePart, limits: ReadLimits) -> Iterator[_FoundRecord
                     return
                 member = piece.offset
                 head = piece.data[: max(piece.data.find(_SEPARATOR), 0)]
-                headers = parse_headers(head).folded()
+                headers = parse_record_fields(head)
                 length = headers.get("content-length", "")
                 size = int(length) if length.isascii() and length.isdecimal() and len(length) < 16 else 0
                 remaining = len(head) + len(_SEPARATOR) + size + _MOST_BETWEEN - len(piece.data)
-                yield _FoundRecord(kind_of(headers), headers, size, offset=piece.offset)
+                yield Record(headers, size, piece.offset)
             if remaining < 0:
                 return
 

@@ -6,11 +6,11 @@ import base64
 import hashlib
 import re
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
@@ -21,7 +21,7 @@ from webtable.formats.http import (
     Response,
     decoded_body,
     method_of,
-    parse_headers,
+    parse_record_fields,
     parse_request,
     parse_response,
 )
@@ -45,12 +45,12 @@ from webtable.page.page import BLANK, Page
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from webtable.formats.compressed import ByteStream
 
 
-# --- Responses of a WARC file and their requests, which may come before or after them ---------------------------------
+# --- Records, and the exchanges of responses and requests -------------------------------------------------------------
 #
 # A response is held until its request is known, or until so many records follow that it counts as one to a GET
 # without a request. Its request is the one that it names, or that names it (WARC-Concurrent-To); where neither names
@@ -69,109 +69,159 @@ MOST_BYTES = 1 << 24
 _MOST_NAMED: Final = 16
 _ID: Final = re.compile(r"<[^<>]*>|[^\s,<>]+")
 _RESPONSES: Final = frozenset({"response", "revisit"})
+_METHOD_FIELD = re.compile("warc-(?:[a-z]+-)*method")
+_NO_PLACE = Place()
 
 
-@dataclass(slots=True, eq=False)
-class ExchangeRecord:
-    """A record of this *kind*, with these *headers* by their names in lower case, of *size* bytes."""
+class Record:
+    """A record with these *headers*, by their names in lower case, and *size* bytes, which begins at *offset*."""
 
-    kind: str
-    headers: Mapping[str, str]
-    size: int
-    request: Request | None = None
-    """Of a request, what it asks; of a response, what its request asked, None as long as that is not known."""
-    is_request: bool = False
-    is_response: bool = False
-    is_open: bool = False
-    """Whether the other record of its exchange was not read yet, and may follow."""
-    number: int = 0
-    before: int = 0
-    """Bytes of the records before it."""
-    reach: int = 0
-    """The number of the later record of its exchange."""
-    is_start: bool = True
-    """Whether no exchange is torn by reading from this record on."""
-    uri: str = ""
-    moment: tuple[str, str] = ("", "")
-    id: str = ""
-    named: tuple[str, ...] = ()
+    # Two are made for each page of a crawl: a dataclass with all of these as arguments takes three times as long.
+    __slots__ = (
+        *("before", "block", "failure", "headers", "id", "is_open", "is_request", "is_response", "is_skipped"),
+        *("is_start", "kind", "named", "number", "offset", "place", "reach", "request", "size", "url"),
+    )
+
+    def __init__(self, headers: Mapping[str, str], size: int, offset: int = 0) -> None:
+        self.headers = headers
+        self.size = size
+        self.offset = offset
+        self.kind = headers.get("warc-type", "unknown").lower()
+        # Some writers put the URI in <>, as the grammar of WARC 1.0 says.
+        self.url = headers.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
+        self.is_request = self.kind == "request"
+        self.is_response = self.kind in _RESPONSES
+        self.request: Request | None = None
+        """Of a request, what it asks; of a response, what its request asked, None as long as that is not known."""
+        self.block = b""
+        self.failure: Damaged | LeftOut | None = None
+        """Why the block is not read."""
+        self.place = _NO_PLACE
+        """The place after it, if reading can go on there."""
+        self.is_skipped = False
+        """Whether it is before the place where reading begins."""
+        self.is_open = False
+        """Whether the other record of its exchange was not read yet, and may follow."""
+        self.is_start = True
+        """Whether no exchange is torn by reading from this record on."""
+        self.number = self.reach = 0
+        """Its number in the file from 1, and that of the later record of its exchange."""
+        self.before = 0
+        """Bytes of the records before it."""
+        self.id = ""
+        self.named: tuple[str, ...] = ()
+
+    @property
+    def date(self) -> str:
+        """When it was made, as the record has it."""
+        return self.headers.get("warc-date", "")
+
+    @property
+    def moment(self) -> tuple[str, str]:
+        """The URI and the date, which a response and its request have in common."""
+        return self.url, self.date
+
+    @property
+    def assumed_request(self) -> Request:
+        """What its request asked: without one, what a field such as WARC-Request-Method says, or else GET."""
+        if self.request is not None or not self.is_response:
+            return self.request or GET_REQUEST
+        hints = (
+            value for name, value in self.headers.items() if name.endswith("method") and _METHOD_FIELD.fullmatch(name)
+        )
+        return request_of(next(hints, GET), None, None, b"")
+
+    def read_ids(self) -> None:
+        """Find its ID and those that it names in its headers."""
+        self.id = self.headers.get("warc-record-id", "").strip("<> ")
+        if named := self.headers.get("warc-concurrent-to"):
+            self.named = tuple(dict.fromkeys(name.strip("<>") for name in _ID.findall(named)[:_MOST_NAMED]))
 
 
-K = TypeVar("K")
-R = TypeVar("R", bound=ExchangeRecord)
+class Exchanges:
+    """The records of a file, in their order, each given back once its request is known.
 
-
-def kind_of(headers: Mapping[str, str]) -> str:
-    """Return the kind of the record with these *headers*."""
-    return headers.get("warc-type", "unknown").lower()
-
-
-class Exchanges(Generic[R]):
-    """The records of a file, in their order: put each with `add`, and take those whose request is known with `taken`.
-
-    Requests are looked for among *most* records before and after a response.
+    Requests are looked for among *most_between* records before and after a response.
     """
 
     def __init__(self, most_between: int = MOST_RECORDS) -> None:
         self._most_between = most_between
-        self._held: deque[R] = deque()
-        self._open: dict[int, R] = {}
-        """The open ones, which are no more than *most*, by their numbers, in the order of these."""
-        self._by_id: dict[str, R] = {}
-        self._naming: dict[str, list[R]] = {}
-        self._by_moment: dict[tuple[str, str], list[R]] = {}
-        self._last: R | None = None
+        self._held: deque[Record] = deque()
+        self._last: Record | None = None
+        """The record before, if it is open. It is in none of the indexes below: in most files the next is its other."""
+        self._open: dict[int, Record] = {}
+        """The other open ones, which are no more than *most_between*, by their numbers, in the order of these."""
+        self._by_id: dict[str, Record] = {}
+        self._naming: dict[str, list[Record]] = {}
+        self._by_moment: dict[tuple[str, str], list[Record]] = {}
         self.count: int = 0
-        """How many were put."""
+        """How many were added."""
         self._bytes = self._reach = 0
         self._is_whole = True
 
-    def add(self, record: R) -> None:
-        """Add the next record of the file."""
+    def add(self, record: Record) -> list[Record]:
+        """Add the next record of the file, and return those up to the first response whose request may follow."""
         record.number = record.reach = self.count = self.count + 1
         record.before = self._bytes
         self._bytes += record.size
         self._held.append(record)
-        record.is_request, record.is_response = record.kind == "request", record.kind in _RESPONSES
+        last, self._last = self._last, None
         if record.is_request or record.is_response:
-            _identify(record)
-            other = self._other_of(record)
-            if other is None:
-                self._keep(record)
+            record.read_ids()
+            if last is not None and self._is_other(last, record):
+                last.is_open = False
+                self._join(last, record)
             else:
-                self._join(other, record)
-        self._last = record
+                self._index(last)
+                if (other := self._other_of(record)) is not None:
+                    self._forget(other)
+                    self._join(other, record)
+                else:
+                    record.is_open, self._last = True, record
+        else:
+            self._index(last)
         self._expire()
+        return self._taken()
 
-    def taken(self) -> Iterator[R]:
-        """Yield and remove the records up to the first response whose request may follow."""
-        while self._held and not (self._held[0].is_open and self._held[0].is_response):
-            yield self._take()
-
-    def rest(self) -> Iterator[R]:
-        """Yield and remove all records: nothing follows."""
-        for record in list(self._open.values()):
-            self._forget(record)
+    def rest(self) -> list[Record]:
+        """Return all records that are held: nothing follows."""
+        for record in (*self._open.values(), *([] if self._last is None else [self._last])):
+            record.is_open = False
         self._last = None
-        while self._held:
-            yield self._take()
+        for index in (self._open, self._by_id, self._naming, self._by_moment):
+            index.clear()
+        return self._taken()
 
-    def _take(self) -> R:
-        record = self._held.popleft()
-        record.is_start = self._is_whole
-        self._reach = max(self._reach, record.reach)
-        first = next(iter(self._open), None)
-        self._is_whole = self._reach <= record.number and (first is None or first > record.number)
-        return record
+    def _taken(self) -> list[Record]:
+        taken = []
+        while self._held and not (self._held[0].is_open and self._held[0].is_response):
+            record = self._held.popleft()
+            taken.append(record)
+            record.is_start = self._is_whole
+            self._reach = max(self._reach, record.reach)
+            first = next(iter(self._open), 0 if self._last is None else self._last.number)
+            self._is_whole = self._reach <= record.number and not 0 < first <= record.number
+        return taken
 
-    def _other_of(self, record: R) -> R | None:
+    def _is_other(self, last: Record, record: Record) -> bool:
+        """Whether *record* is the other record of the exchange of *last*, the one before it, and of no earlier one.
+
+        It is also False where that has to be looked for in the indexes.
+        """
+        if last.is_request == record.is_request:
+            return False
+        if not record.named and not last.named:
+            # A request may be dated before its response. One behind a response with another date is that of the next.
+            return last.url == record.url and (last.is_request or last.date == record.date)
+        if self._open:  # an earlier one may name the same
+            return False
+        return record.id in last.named or (last.id != "" and last.id in record.named)
+
+    def _other_of(self, record: Record) -> Record | None:
         """Return the open record of the exchange of *record*; None if it was not read yet."""
-        last = self._last
         if not record.named:
-            if last is not None and last.is_open and not last.named and _are_neighbours(last, record):
-                return last
             others = self._by_moment.get(record.moment, [])
-            if others and _fits(others[0], record):
+            if others and others[0].is_request != record.is_request:
                 return others[0]
         for name in (record.id, *record.named):
             # All of a list are requests, or all are responses: two that fit would have been joined.
@@ -179,20 +229,20 @@ class Exchanges(Generic[R]):
             if name in record.named and (other := self._by_id.get(name)) is not None:
                 others = [*others, other]
             for other in others:
-                if _fits(other, record):
+                if other.is_request != record.is_request:
                     return other
         return None
 
-    def _join(self, other: R, record: R) -> None:
-        self._forget(other)
+    def _join(self, other: Record, record: Record) -> None:
         response, request = (other, record) if other.is_response else (record, other)
         response.request = request.request
         other.reach = record.number
         if not self._held or other.number < self._held[0].number:  # it was taken already
             self._reach = max(self._reach, record.number)
 
-    def _keep(self, record: R) -> None:
-        record.is_open = True
+    def _index(self, record: Record | None) -> None:
+        if record is None:
+            return
         self._open[record.number] = record
         if record.id:
             self._by_id.setdefault(record.id, record)
@@ -201,7 +251,7 @@ class Exchanges(Generic[R]):
         if not record.named:
             self._by_moment.setdefault(record.moment, []).append(record)
 
-    def _forget(self, record: R) -> None:
+    def _forget(self, record: Record) -> None:
         record.is_open = False
         del self._open[record.number]
         if self._by_id.get(record.id) is record:
@@ -219,29 +269,9 @@ class Exchanges(Generic[R]):
             self._forget(first)
 
 
-def _identify(record: ExchangeRecord) -> None:
-    headers = record.headers
-    record.uri = headers.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
-    record.moment = (record.uri, headers.get("warc-date", ""))
-    record.id = headers.get("warc-record-id", "").strip("<> ")
-    named = headers.get("warc-concurrent-to")
-    if named:
-        record.named = tuple(dict.fromkeys(name.strip("<>") for name in _ID.findall(named)[:_MOST_NAMED]))
-
-
-def _fits(first: ExchangeRecord, other: ExchangeRecord) -> bool:
-    return first.is_request != other.is_request
-
-
-def _are_neighbours(last: ExchangeRecord, record: ExchangeRecord) -> bool:
-    # A request may be dated before its response. One behind a response with another date is that of the next one.
-    return _fits(last, record) and last.uri == record.uri and (last.is_request or last.moment == record.moment)
-
-
-def _remove(lists: dict[K, list[R]], key: K, record: R) -> None:
-    records = lists[key]
-    records.remove(record)
-    if not records:
+def _remove(lists: dict[Any, list[Record]], key: str | tuple[str, str], record: Record) -> None:
+    lists[key].remove(record)
+    if not lists[key]:
         del lists[key]
 
 
@@ -258,43 +288,11 @@ _SEPARATOR = b"\r\n\r\n"
 MEMBER_START = b"WARC/"
 """The beginning of records, and so of the members of a compressed file."""
 _GAP = re.compile(rb"[\r\n]+")
-_METHOD_FIELD = re.compile("warc-(?:[a-z]+-)*method")
 _IDENTIFIED = "warc-identified-payload-type"
 ORIGINAL = "X-Archive-Orig-"
 """The prefix of the names of headers that do not fit the body as webtable writes it."""
 RENAMED = "WebTable-Renamed"
 """The field of a record that lists the names of those headers."""
-
-
-_NO_PLACE = Place()
-
-
-@dataclass(slots=True, eq=False)
-class _Record(ExchangeRecord):
-    """A record that is held until its request is known: its block, or why that is not read."""
-
-    offset: int = 0
-    block: bytes = b""
-    failure: Damaged | LeftOut | None = None
-    place: Place = _NO_PLACE
-    """The place after it, if reading can go on there."""
-    is_skipped: bool = False
-    """Whether it is before the place where reading begins."""
-
-    @property
-    def url(self) -> str:
-        # Some writers put the URI in <>, as the grammar of WARC 1.0 says.
-        return self.headers.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
-
-    @property
-    def assumed_request(self) -> Request:
-        """What its request asked: without one, what a field such as WARC-Request-Method says, or else GET."""
-        if self.request is not None or not self.is_response:
-            return self.request or GET_REQUEST
-        hints = (
-            value for name, value in self.headers.items() if name.endswith("method") and _METHOD_FIELD.fullmatch(name)
-        )
-        return request_of(next(hints, GET), None, None, b"")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -319,39 +317,39 @@ def read_warc(
     A page is yielded after its record was read to the last byte and, if its gzip or zstd member ends with it (as in
     every regular .warc.gz), after the member's checksum was verified; and after its request was read, if it has one.
     """
-    exchanges: Exchanges[_Record] = Exchanges(options.most_between)
+    exchanges = Exchanges(options.most_between)
     place = Place(report.place.offset, report.place.records - skip)
     begin, number = place, 0  # the last place at which no exchange is torn, and the number of the record before it
 
-    def pages(records: Iterable[_Record]) -> Iterator[Page]:
+    def page_of(record: Record) -> Page | None:
         nonlocal begin, number
-        for record in records:
-            if record.is_start and record.place.records == 1:
-                begin, number = record.place._replace(records=0), record.number - 1
-            if record.is_skipped:
-                continue
-            page = _reported(record, source, report, options)
-            report.records += 1
-            report.place = begin._replace(records=begin.records + record.number - number)
-            if page is not None:
-                report.pages += 1
-                yield page
+        if record.is_start and record.place.records == 1:
+            begin, number = Place(record.place.offset), record.number - 1
+        if record.is_skipped:
+            return None
+        page = _reported(record, source, report, options)
+        report.records += 1
+        report.place = Place(begin.offset, begin.records + record.number - number)
+        report.pages += page is not None
+        return page
 
     try:
         while (record := _next_record(stream, options.limits, is_first=not exchanges.count)) is not None:
             record.is_skipped = exchanges.count < skip
             _read_block(stream, record, options)
             record.place = place = place.after(stream.restart())
-            exchanges.add(record)
-            yield from pages(exchanges.taken())
+            yield from filter(None, map(page_of, exchanges.add(record)))
     except (DamagedFile, KeyboardInterrupt):  # the latter while waiting for standard input
-        yield from pages(exchanges.rest())
+        yield from filter(None, map(page_of, exchanges.rest()))
         raise
-    yield from pages(exchanges.rest())
+    yield from filter(None, map(page_of, exchanges.rest()))
 
 
-def _reported(record: _Record, source: str, report: ReadReport, options: WARCOptions) -> Page | None:
+def _reported(record: Record, source: str, report: ReadReport, options: WARCOptions) -> Page | None:
     """Return the page of *record*; None if it has none, which is counted."""
+    if record.is_request:
+        report.add_left_out(record.kind)
+        return None
     request = record.assumed_request
     if record.is_response and not is_wanted(options.methods, request.method):
         count(report.other_methods, request.method)
@@ -374,11 +372,9 @@ def _reported(record: _Record, source: str, report: ReadReport, options: WARCOpt
     return None
 
 
-def _next_record(stream: ByteStream, limits: ReadLimits, *, is_first: bool) -> _Record | None:
+def _next_record(stream: ByteStream, limits: ReadLimits, *, is_first: bool) -> Record | None:
     """Return the next record with its header (section 4 of WARC 1.1), or None at the end of the file."""
-    gap = b""
-    for part in stream.skip_run(_GAP):
-        gap = (gap + part)[-len(_SEPARATOR) :]
+    _, gap = stream.skip_run(_GAP)
     stream.mark, start = stream.offset, stream.peek(16)
     if not start:
         if not (is_first or gap.endswith((_SEPARATOR, b"\n\n"))):
@@ -389,16 +385,16 @@ def _next_record(stream: ByteStream, limits: ReadLimits, *, is_first: bool) -> _
             raise DamagedFile(f"not a WARC file (nor JSON Lines): it begins with {start!r}")
         stream.skip_member(f"no record begins where one should: {start!r}")
     head = stream.read_to(_SEPARATOR, limits.head)
-    headers = parse_headers(head.removesuffix(_SEPARATOR)).folded()
+    headers = parse_record_fields(head.removesuffix(_SEPARATOR))
     length = headers.get("content-length", "")
     if not head.endswith(_SEPARATOR):
         raise DamagedFile("the file ends inside the header of a record")
     if not (length.isascii() and length.isdecimal() and len(length) < 16):
         raise DamagedFile(f"the length of a record is not known: its Content-Length is {length!r}")
-    return _Record(kind_of(headers), headers, int(length), offset=stream.mark)
+    return Record(headers, int(length), stream.mark)
 
 
-def _read_block(stream: ByteStream, record: _Record, options: WARCOptions) -> None:
+def _read_block(stream: ByteStream, record: Record, options: WARCOptions) -> None:
     """Read the block of *record*; one that is left out is skipped without being held in memory."""
     if record.kind == "request":
         record.request = _request(stream, record, options)
@@ -414,12 +410,11 @@ def _read_block(stream: ByteStream, record: _Record, options: WARCOptions) -> No
     stream.settle(_SEPARATOR, MEMBER_START)
 
 
-def _request(stream: ByteStream, record: _Record, options: WARCOptions) -> Request | None:
+def _request(stream: ByteStream, record: Record, options: WARCOptions) -> Request | None:
     """Return what the request *record* asks, with the query that stands for its content if responses to it are wanted.
 
     It is left out like the other records that are no pages.
     """
-    record.failure = LeftOut("request")
     method = method_of(stream.peek(_LINE)[: record.size]) or GET
     if method != GET and is_wanted(options.methods, method) and record.size <= options.limits.record:
         return parse_request(stream.read(record.size), options.limits)
@@ -427,7 +422,7 @@ def _request(stream: ByteStream, record: _Record, options: WARCOptions) -> Reque
     return GET_REQUEST if method == GET else Request(method)
 
 
-def _check_block(stream: ByteStream, record: _Record, options: WARCOptions) -> None:
+def _check_block(stream: ByteStream, record: Record, options: WARCOptions) -> None:
     """Raise `Damaged` or `LeftOut` if the block of *record* need not be read."""
     _check_kind(record)
     if record.size > _PROBE and record.kind != "resource":
@@ -439,7 +434,7 @@ def _check_block(stream: ByteStream, record: _Record, options: WARCOptions) -> N
         raise OverLimit("record", reason)
 
 
-def _check_kind(record: _Record) -> None:
+def _check_kind(record: Record) -> None:
     if record.kind not in _PAGE_KINDS:
         raise LeftOut(record.kind)
     if not record.url:
@@ -452,7 +447,7 @@ def _check_kind(record: _Record) -> None:
 
 
 def _page(
-    record: _Record, request: Request, types: Collection[str] | None, limits: ReadLimits
+    record: Record, request: Request, types: Collection[str] | None, limits: ReadLimits
 ) -> tuple[Page, str | None]:
     """Return the page of *record*, and why its body is not what its headers say, if that is so."""
     own = canonical_url(record.url)
@@ -494,13 +489,13 @@ def page_of_record(fields: Iterable[tuple[str, str]], block: bytes) -> Page:
 
     Raises `LeftOut`, `Damaged` and `InvalidURL` if it makes none.
     """
-    headers = {name.lower(): value for name, value in fields}
-    record = _Record(kind_of(headers), headers, len(block), block=block)
+    record = Record({name.lower(): value for name, value in fields}, len(block))
+    record.block = block
     _check_kind(record)
     return _page(record, GET_REQUEST, None, DEFAULT_LIMITS)[0]
 
 
-def _with_their_names(headers: Headers, record: _Record) -> Headers:
+def _with_their_names(headers: Headers, record: Record) -> Headers:
     """Return *headers* with the original names of those that were renamed in *record*."""
     names = {name.strip() for name in record.headers.get(RENAMED.lower(), "").split(",")} - {""}
     if not names:
@@ -528,7 +523,7 @@ def _body(
     return body, sniffed
 
 
-def _response(record: _Record, limits: ReadLimits) -> Response:
+def _response(record: Record, limits: ReadLimits) -> Response:
     """Return the response of *record*; for a resource and a revisit without one, an empty response is made."""
     block = record.block
     if record.kind == "resource":
@@ -539,11 +534,11 @@ def _response(record: _Record, limits: ReadLimits) -> Response:
     return parse_response(block, limits)
 
 
-def _not_modified(record: _Record) -> bool:
+def _not_modified(record: Record) -> bool:
     return "server-not-modified" in record.headers.get("warc-profile", "")
 
 
-def _same_as(record: _Record, url: str, status: int) -> str | None:
+def _same_as(record: Record, url: str, status: int) -> str | None:
     """Return the URL whose content the record repeats (section 6.7 of WARC 1.1), None if it has its own content."""
     if status == 304 or _not_modified(record):
         return url
@@ -555,7 +550,7 @@ def _same_as(record: _Record, url: str, status: int) -> str | None:
         return url
 
 
-def _names(record: _Record, headers: Headers, same_as: str | None) -> dict[str, Any]:
+def _names(record: Record, headers: Headers, same_as: str | None) -> dict[str, Any]:
     """Return what the record says of its payload: its digest and, if it repeats another one, the date of that.
 
     The digest of a payload that is not encoded is that of the body, and is not kept.
@@ -569,8 +564,8 @@ def _names(record: _Record, headers: Headers, same_as: str | None) -> dict[str, 
     return named
 
 
-def _fetched_at(record: _Record) -> datetime:
-    return _moment("WARC-Date", record.headers.get("warc-date", ""))
+def _fetched_at(record: Record) -> datetime:
+    return _moment("WARC-Date", record.date)
 
 
 def _moment(name: str, value: str) -> datetime:
@@ -582,7 +577,7 @@ def _moment(name: str, value: str) -> datetime:
     return parsed.replace(microsecond=parsed.microsecond // 1_000 * 1_000)
 
 
-def _verify(record: _Record) -> None:
+def _verify(record: Record) -> None:
     """Verify the WARC-Block-Digest of *record*, unless it is missing or of an unknown kind (WARC 1.1, section 5.8)."""
     algorithm, _, expected = record.headers.get("warc-block-digest", "").partition(":")
     name = algorithm.lower().replace("-", "")
