@@ -11,7 +11,7 @@ import pytest
 
 import webtable
 from webtable.repository.maintenance import doctor as judged
-from webtable.repository.maintenance.doctor import MOST_ROWS, CheckedTable, placed
+from webtable.repository.maintenance.doctor import MOST_ROWS, CheckedTable, placement_checks
 from webtable.rowkey import KeyRange
 from webtable.store import Region, Row
 from webtable.store.deadline import Deadline
@@ -125,7 +125,7 @@ def test_of_a_large_table_without_salts_the_rows_tell_whether_one_is_hot(monkeyp
 def test_a_region_that_is_on_no_server_has_failed():
     store = Regions([*between(b"80")[:1], Region(KeyRange(b"80", b""))], [1, 1])
 
-    (check,) = placed(store, "t")
+    (check,) = placement_checks(store, "t")
 
     assert (check.state, check.finding) == ("failed", "1 (80) of 2 regions are on no server")
 
@@ -134,7 +134,7 @@ def test_a_region_that_is_on_no_server_has_failed():
 def test_a_server_with_most_of_the_regions_is_a_warning(servers, state):
     splits = [b"%02x" % number for number in range(1, 20)]
 
-    (check,) = placed(Regions(between(*splits, servers=servers), []), "t")
+    (check,) = placement_checks(Regions(between(*splits, servers=servers), []), "t")
 
     assert check.state == state
 

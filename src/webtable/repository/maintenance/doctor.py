@@ -7,7 +7,7 @@ from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
-# --- Checks of the tables of a web table: whether all exist and match the layout; and of its indexes and counts -------
+# --- The tables, the indexes and the counts ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -70,15 +70,15 @@ class CheckedTable:
         return frozenset(schema.name for schema in self.stored.missing())
 
 
-def layout(checked: CheckedTable) -> Iterator[Check]:
+def layout_checks(checked: CheckedTable) -> Iterator[Check]:
     """Yield a description of the layout; raises `LayoutMismatch` if its keys cannot be made here."""
-    layout_ = checked.stored.layout
-    check_suffix_list(checked.stored.name, layout_)
-    text = f"salt {layout_.salt}, names {layout_.names}, compression {layout_.compression}"
-    yield well("layout", f"{text}; keeps {layout_.limits}")
+    layout = checked.stored.layout
+    check_suffix_list(checked.stored.name, layout)
+    text = f"salt {layout.salt}, names {layout.names}, compression {layout.compression}"
+    yield well("layout", f"{text}; keeps {layout.limits}")
 
 
-def missing(checked: CheckedTable) -> Iterator[Check]:
+def missing_checks(checked: CheckedTable) -> Iterator[Check]:
     """Yield which of its tables are missing."""
     if not checked.missing:
         yield well("tables", "none is missing")
@@ -90,7 +90,7 @@ def missing(checked: CheckedTable) -> Iterator[Check]:
     yield failed("tables", f"missing: {names}, while the layout is still stored", fix)
 
 
-def families(checked: CheckedTable) -> Iterator[Check]:
+def family_checks(checked: CheckedTable) -> Iterator[Check]:
     """Yield the families that differ from the layout, in what they keep or how they store it."""
     drifted = checked.stored.drifted()
     if not drifted:
@@ -104,7 +104,7 @@ LONG_WAIT: Final = timedelta(days=1)
 """The age from which counts are reported as old."""
 
 
-def full_text(checked: CheckedTable) -> Iterator[Check]:
+def text_checks(checked: CheckedTable) -> Iterator[Check]:
     """Yield whether the full text is complete, if the table has any."""
     text_state = state(checked.context)
     if text_state is not None and not text_state.is_complete:
@@ -116,7 +116,7 @@ def full_text(checked: CheckedTable) -> Iterator[Check]:
         yield well("full text", f"complete, {size_text(text_state.bytes)}")
 
 
-def indexes(checked: CheckedTable) -> Iterator[Check]:
+def index_checks(checked: CheckedTable) -> Iterator[Check]:
     """Yield the indexes that are not ready, or that cannot be used here."""
     by_name = checked.context.indexes.read()
     unusual = False
@@ -143,7 +143,7 @@ def indexes(checked: CheckedTable) -> Iterator[Check]:
         yield well("indexes", f"ready: {', '.join(sorted(by_name))}" if by_name else "the table has no indexes")
 
 
-def freshness(checked: CheckedTable) -> Iterator[Check]:
+def freshness_checks(checked: CheckedTable) -> Iterator[Check]:
     """Yield up to when links and hosts are counted, and whether writers have died."""
     queue = RecountQueue(checked.store, checked.table)
     if queue.table in checked.missing:
@@ -162,7 +162,7 @@ def freshness(checked: CheckedTable) -> Iterator[Check]:
         yield well("freshness", text)
 
 
-def revisits(checked: CheckedTable) -> Iterator[Check]:
+def revisit_checks(checked: CheckedTable) -> Iterator[Check]:
     """Yield how many revisits wait for their originals."""
     open_revisits = OpenRevisits(checked.store, checked.table, checked.context.key)
     if open_revisits.table in checked.missing:
@@ -175,7 +175,7 @@ def revisits(checked: CheckedTable) -> Iterator[Check]:
         yield well("revisits", "all have their content")
 
 
-# --- Checks of the rows of a table, a sample or all: whether they can be read and are intact; and of their regions ----
+# --- Rows and regions -------------------------------------------------------------------------------------------------
 
 
 SAMPLE: Final = 200
@@ -197,7 +197,7 @@ class Deepness:
     on_progress: Progress | None
 
 
-def sample(checked: CheckedTable) -> Iterator[Check]:
+def sample_checks(checked: CheckedTable) -> Iterator[Check]:
     """Yield how many pages of a sample cannot be read, and whether some are dated in the future."""
     keys = _keys(checked, SAMPLE)
     results = list(checked.context.pages.read_each(keys, ("fetched_at",)))
@@ -215,7 +215,7 @@ def sample(checked: CheckedTable) -> Iterator[Check]:
         yield warned("dates", text, "set the clocks of this machine and of those that write by NTP")
 
 
-def digests(checked: CheckedTable, deepness: Deepness) -> Iterator[Check]:
+def digest_checks(checked: CheckedTable, deepness: Deepness) -> Iterator[Check]:
     """Yield how many bodies do not match their digests, in a sample of the pages or in all."""
     verification = verified(checked.context, _in_time(_rows(checked, deepness), checked.time), deepness.on_progress)
     read = f"{verification.bodies:,} bodies of {verification.pages:,} pages were read"
@@ -234,11 +234,11 @@ def digests(checked: CheckedTable, deepness: Deepness) -> Iterator[Check]:
 def _rows(checked: CheckedTable, deepness: Deepness) -> Iterator[Row]:
     wanted = wanted_to_verify(checked.context)
     if deepness.is_full:
-        yield from checked.store.scan(checked.table, [KeyRange()], wanted)
+        yield from checked.context.scan(wanted)
         return
     keys = iter(_keys(checked, DEEP_SAMPLE))
     while piece := list(islice(keys, _AT_ONCE)):
-        yield from (row for row in checked.store.read(checked.table, piece, wanted) if row is not None)
+        yield from filter(None, checked.context.read(piece, wanted))
 
 
 def _keys(checked: CheckedTable, limit: int) -> Sequence[bytes]:
@@ -268,32 +268,32 @@ _SPLIT: Final = Message(
 _COUNTS: Final = Message(Command("stats all --by region"), " counts their pages")
 
 
-def regions(checked: CheckedTable) -> Iterator[Check]:
+def region_checks(checked: CheckedTable) -> Iterator[Check]:
     """Yield the checks of the regions of the pages, if the store has regions."""
-    regions_ = checked.store.regions(checked.table)
-    yield from placed(checked.store, checked.table, regions_)
-    if not any(region.server for region in regions_):
+    regions = checked.store.regions(checked.table)
+    yield from placement_checks(checked.store, checked.table, regions)
+    if not any(region.server for region in regions):
         return
-    if len(regions_) == 1:
-        yield _judged(RegionShares.of({_name(regions_[0]): (0, None)}))
+    if len(regions) == 1:
+        yield _judged(RegionShares.of({_name(regions[0]): (0, None)}))
         return
     digits = checked.stored.layout.digits
-    groups = _pages(checked, regions_)
+    groups = _pages(checked, regions)
     if groups is not None:
         yield _judged(RegionShares.of(groups))
     elif digits:
         salts = [b"%0*x" % (digits, number) for number in range(16**digits)]
-        shares = RegionShares.of({_name(each): (_begin_in(each.keys, salts), None) for each in regions_})
+        shares = RegionShares.of({_name(each): (_begin_in(each.keys, salts), None) for each in regions})
         yield _judged(shares, ", by the salts that begin in them; " + _COUNTS)
     else:
-        yield _filled(checked, regions_)
+        yield _filled(checked, regions)
 
 
 def _pages(checked: CheckedTable, regions: Sequence[Region]) -> dict[str, Group] | None:
     """Return the pages and bytes of each region, or None if there are too many pages to count."""
     context, by = checked.context, grouping("region", starts=[region.keys.start for region in regions])
     counts, wanted = PageCounts({"region": by}), Wanted([context.codec.columns.page])
-    for number, row in enumerate(context.store.scan(context.table, [KeyRange()], wanted, limit=MOST_PAGES + 1)):
+    for number, row in enumerate(context.scan(wanted, limit=MOST_PAGES + 1)):
         if number == MOST_PAGES:
             return None
         page = context.counted.each(row)
@@ -322,7 +322,7 @@ def _filled(checked: CheckedTable, regions: Sequence[Region]) -> Check:
     return well("splits", f"{text}; " + _COUNTS)
 
 
-def placed(store: Store, table: str, regions: Sequence[Region] | None = None) -> Iterator[Check]:
+def placement_checks(store: Store, table: str, regions: Sequence[Region] | None = None) -> Iterator[Check]:
     """Yield the check of the servers of the regions, if the store has regions."""
     regions = store.regions(table) if regions is None else regions
     if not any(region.server for region in regions):
@@ -354,7 +354,7 @@ def _name(region: Region) -> str:
     return key_text(region.keys.start)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- The doctor -------------------------------------------------------------------------------------------------------
 
 
 SECONDS: Final = 30.0
@@ -470,19 +470,19 @@ def _of_table(store: Store, table: str, time: Deadline, deepness: Deepness) -> I
         return
     checked = CheckedTable(store, table, stored, time)
     for name, check in (
-        ("layout", layout),
-        ("tables", missing),
-        ("families", families),
-        ("regions", regions),
-        ("indexes", indexes),
-        ("full text", full_text),
-        ("freshness", freshness),
-        ("revisits", revisits),
-        ("rows", sample),
+        ("layout", layout_checks),
+        ("tables", missing_checks),
+        ("families", family_checks),
+        ("regions", region_checks),
+        ("indexes", index_checks),
+        ("full text", text_checks),
+        ("freshness", freshness_checks),
+        ("revisits", revisit_checks),
+        ("rows", sample_checks),
     ):
-        yield from _made(name, time, lambda check=check: check(checked))  # type: ignore[misc]
+        yield from _made(name, time, partial(check, checked))
     if deepness.is_wanted:
-        yield from _made("digests", time, lambda: digests(checked, deepness))
+        yield from _made("digests", time, lambda: digest_checks(checked, deepness))
 
 
 def _of_rows(store: Store, table: str, mismatch: str) -> Iterator[Check]:
@@ -492,21 +492,21 @@ def _of_rows(store: Store, table: str, mismatch: str) -> Iterator[Check]:
         yield failed("layout", mismatch, "use the version of webtable that created the table, or a later one")
         return
     yield well("layout", f"rows under the key {layout.key}")
-    yield from placed(store, table)
+    yield from placement_checks(store, table)
 
 
 def _made(name: str, time: Deadline, look: Callable[[], Iterable[Check]]) -> list[Check]:
     """Return the checks of *look* that are made before the *time* is over; an error counts as a failed check."""
     if not time.left():
         return [warned(name, "not checked, since the time was over", MORE_TIME)]
-    checks_: list[Check] = []
+    made: list[Check] = []
     try:
         with until(time):
-            checks_.extend(look())
+            made.extend(look())
     except errors.InvalidArgument:
         raise
     except errors.TableNotFound as exc:
-        checks_.append(
+        made.append(
             failed(
                 name,
                 message_of(exc),
@@ -516,8 +516,8 @@ def _made(name: str, time: Deadline, look: Callable[[], Iterable[Check]]) -> lis
     except errors.WebTableError as exc:
         is_over = isinstance(exc, errors.StoreUnavailable) and not time.left()
         fix = MORE_TIME if is_over else "try again; webtable --debug shows the traceback"
-        checks_.append((warned if is_over else failed)(name, message_of(exc), fix))
-    return checks_
+        made.append((warned if is_over else failed)(name, message_of(exc), fix))
+    return made
 
 
 def _opening_remedy(error: errors.WebTableError) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -77,15 +77,12 @@ def table_summary(table: WebTable, *, count: bool = False, on_progress: Progress
     if count or context.pages_up_to(FEW + 1) <= FEW:
         return _counted(context, on_progress)
     oldest, newest = _dates(table)
-    unknown = TableSummary(None, None, None, None, None, oldest, newest)
     # The queue first: what is counted in between is then reported as waiting, not missed.
     pending = RecountQueue(context.store, context.table).pending() if HOST.name in context.indexes.read() else None
     totals = known_totals(context, _MOST_HOSTS)
     if totals is None:
-        return unknown
-    return replace(
-        unknown, pages=totals.pages, hosts=totals.hosts, unpacked=totals.bytes, as_of=totals.as_of, pending=pending
-    )
+        return TableSummary(None, None, None, None, None, oldest, newest)
+    return TableSummary(totals.pages, None, None, totals.bytes, totals.hosts, oldest, newest, totals.as_of, pending)
 
 
 def _counted(context: TableContext, on_progress: Progress | None) -> TableSummary:
@@ -106,29 +103,21 @@ def _counted(context: TableContext, on_progress: Progress | None) -> TableSummar
         stored += sum(len(cell.value) for cell in row.cells.get(names.body, ()))
         if on_progress is not None and counts.pages % PROGRESS_PAGES == 0:
             on_progress(counts.pages)
-    return TableSummary(
-        pages=counts.pages,
-        captures=captures,
-        stored=stored,
-        unpacked=counts.bytes,
-        hosts=len(hosts),
-        oldest=counts.oldest,
-        newest=counts.newest,
-        damaged=damaged,
-    )
+    sizes = counts.pages, captures, stored, counts.bytes, len(hosts)
+    return TableSummary(*sizes, counts.oldest, counts.newest, damaged=damaged)
 
 
 def _dates(table: WebTable) -> tuple[datetime | None, datetime | None]:
     """Return when the oldest and the newest page were fetched, by the index of times; None without it."""
     try:
-        ends = [list(table.fetched(order=order, limit=1)) for order in ("oldest", "newest")]
+        pages = (next(iter(table.fetched(order=order, limit=1)), None) for order in ("oldest", "newest"))
+        oldest, newest = (None if page is None else page.fetched_at for page in pages)
     except IndexNeeded:
         return None, None
-    oldest, newest = (pages[0].fetched_at if pages else None for pages in ends)
     return oldest, newest
 
 
-# --- The regions of a table compared with wanted split points, and a sample of its URLs, spread over the regions ------
+# --- Regions, and a sample of URLs that is spread over them -----------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +135,12 @@ class RegionComparison:
     @property
     def missing(self) -> tuple[bytes, ...]:
         """The wanted split points at which no region begins."""
-        actual = set(self.actual)
-        return tuple(point for point in self.wanted if point not in actual)
+        return tuple(sorted(set(self.wanted).difference(self.actual)))
 
     @property
     def extra(self) -> tuple[bytes, ...]:
         """The first keys of regions that begin elsewhere: HBase splits regions as they grow."""
-        wanted = set(self.wanted)
-        return tuple(point for point in self.actual if point not in wanted)
+        return tuple(sorted(set(self.actual).difference(self.wanted)))
 
     @property
     def as_wanted(self) -> bool:
