@@ -49,7 +49,7 @@ def checked(monkeypatch):
                     writer.put(page)
             stored = SimpleNamespace(layout=table.layout)
             checks = {
-                one.check: one for one in judged.regions(CheckedTable(table.store, table.table, stored, Deadline(30)))
+                one.check: one for one in judged.region_checks(CheckedTable(table.store, table.table, stored, Deadline(30)))
             }
             return checks["splits"], table.stats(webtable.ALL, by="region").plot().get_xlabel().replace("\n", " ")
 
@@ -115,7 +115,7 @@ def test_of_a_large_table_without_salts_the_rows_tell_whether_one_is_hot(monkeyp
     monkeypatch.setattr(judged, "_pages", lambda *_: None)
     layout = SimpleNamespace(layout=SimpleNamespace(digits=0))
 
-    checks = judged.regions(SimpleNamespace(store=Regions(found, rows), table="t", stored=layout))
+    checks = judged.region_checks(SimpleNamespace(store=Regions(found, rows), table="t", stored=layout))
 
     (check,) = [one for one in checks if one.check == "splits"]
     assert check.state == state
@@ -142,4 +142,4 @@ def test_a_server_with_most_of_the_regions_is_a_warning(servers, state):
 def test_a_store_without_servers_has_nothing_to_tell():
     store = Regions([Region(KeyRange())], [1])
 
-    assert list(judged.regions(SimpleNamespace(store=store, table="t"))) == []
+    assert list(judged.region_checks(SimpleNamespace(store=store, table="t"))) == []

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
-# --- Records: rows as they are read, and the reader of them -----------------------------------------------------------
+# --- Records ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,10 +219,12 @@ class RecordReader:
         return any(True for _ in damage.sift([self._each(row)]))
 
 
-# --- Scans of records in parts, each of which another process reads ---------------------------------------------------
+# --- Scans in parts ---------------------------------------------------------------------------------------------------
+#
+# Each part is read by another process.
 
 
-class AskedScan(NamedTuple):
+class RequestedScan(NamedTuple):
     """A scan as it was asked for: the values and conditions of fields, and the columns as they are stored."""
 
     fields: Mapping[str, Any]
@@ -255,7 +257,7 @@ class KeyedFingerprint(NamedTuple):
         return cls(reader.key, stored_layout(reader.store, reader.table), reader.strict)
 
 
-def divided(reader: RecordReader, request: AskedScan, n: int, *, is_whole: bool) -> list[Partition[Record]]:
+def divided(reader: RecordReader, request: RequestedScan, n: int, *, is_whole: bool) -> list[Partition[Record]]:
     """Return the *request* scan in *n* parts; raises `InvalidArgument` unless it *is_whole*, as `Records` says."""
     check_number(n)
     if not is_whole:
@@ -305,7 +307,7 @@ class _PartQuestion(Question[Record]):
     columns = RECORDS
     window = Window("storage")
 
-    def __init__(self, reader: RecordReader, part: Partition[Record], scan: AskedScan) -> None:
+    def __init__(self, reader: RecordReader, part: Partition[Record], scan: RequestedScan) -> None:
         self.title = part.question
         self._reader, self._scan = reader, scan
         whole = scan.spec(reader)
@@ -325,11 +327,11 @@ class _PartQuestion(Question[Record]):
         return Explanation(self.title, self.window.order, columns, tuple(self._spec.ranges))
 
 
-def _records(reader: RecordReader, part: Partition[Record], scan: AskedScan) -> Results[Record]:
+def _records(reader: RecordReader, part: Partition[Record], scan: RequestedScan) -> Results[Record]:
     return _PartQuestion(reader, part, scan).answer()
 
 
-# --- Rows to be put: checks of their key, columns and cells, and the clock of the cells -------------------------------
+# --- Rows to be put ---------------------------------------------------------------------------------------------------
 
 
 _CELL_OVERHEAD = 24
@@ -486,7 +488,7 @@ def timestamp_of(moment: datetime) -> int:
     return timestamp
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- The table --------------------------------------------------------------------------------------------------------
 
 
 BATCH_ROWS = 500
@@ -673,7 +675,7 @@ class KeyedTable:
             raise errors.InvalidArgument(f"limit={limit!r} must be a number of rows from 0, or None for all")
         if after is not None:
             self._reader.check_place(after)
-        request = AskedScan(fields, None if columns is None else stored_columns(columns, self._families))
+        request = RequestedScan(fields, None if columns is None else stored_columns(columns, self._families))
         self._check_size(fields, is_permitted=everything is not None or limit is not None)
         damaged: list[errors.DamagedRow] = []
         spec = replace(request.spec(self._reader), limit=None if self.key.are_wide(fields) else limit, reverse=reverse)
