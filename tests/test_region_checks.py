@@ -49,7 +49,8 @@ def checked(monkeypatch):
                     writer.put(page)
             stored = SimpleNamespace(layout=table.layout)
             checks = {
-                one.check: one for one in judged.region_checks(CheckedTable(table.store, table.table, stored, Deadline(30)))
+                one.check: one
+                for one in judged.region_checks(CheckedTable(table.store, table.table, stored, Deadline(30)))
             }
             return checks["splits"], table.stats(webtable.ALL, by="region").plot().get_xlabel().replace("\n", " ")
 
