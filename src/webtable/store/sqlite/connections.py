@@ -240,7 +240,8 @@ _files: weakref.WeakSet[Forking] = weakref.WeakSet()
 _inherited: set[Path] = set()
 
 
-enter, leave = _gate.enter, _gate.leave
+enter: Callable[[], None] = _gate.enter
+leave: Callable[[], None] = _gate.leave
 
 
 @contextmanager
