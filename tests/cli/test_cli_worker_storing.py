@@ -9,11 +9,14 @@ import pytest
 import webtable
 from webtable import Page, WebTable
 from webtable.errors import StoreFull, StoreRefused, StoreUnavailable
-from webtable.ingest.batches import BatchStorer, IngestOptions, PageBatch
+from webtable.formats import Place
+from webtable.formats.read import FilePart
+from webtable.ingest.batches import BatchStorer, IngestOptions, PageBatch, UnreadPart
 from webtable.ingest.report import IngestCounts
 from webtable.testing import ListeningStore
 
 NOW = datetime.now(UTC) - timedelta(days=1)
+UNREAD = UnreadPart(FilePart("crawl.warc.gz"), Place(), 0)
 
 
 @pytest.fixture
@@ -24,7 +27,7 @@ def table(tmp_path):
 
 def batch(number: int, *paths: str) -> PageBatch:
     pages = [Page(url=f"https://example.com{path}", body=b"x", fetched_at=NOW) for path in paths]
-    return PageBatch(number, None, pages, [], IngestCounts())
+    return PageBatch(number, UNREAD, pages, IngestCounts())
 
 
 def test_batches_are_told_in_their_order_with_what_became_of_their_pages(table):
@@ -49,7 +52,7 @@ def test_pages_that_are_refused_for_what_they_are_hold_nothing_up(table):
     storing = BatchStorer(table, IngestOptions(batch=2), told.append, lambda _: None)
     future = Page(url="https://example.com/", body=b"x", fetched_at=NOW + timedelta(days=9))
 
-    storing.put(PageBatch(1, None, [Page(url="no URL", fetched_at=NOW), future], [], IngestCounts()))
+    storing.put(PageBatch(1, UNREAD, [Page(url="no URL", fetched_at=NOW), future], IngestCounts()))
     storing.put(batch(2, "/a"))
     storing.close()
 

@@ -1,4 +1,4 @@
-"""Batches of pages from a part of a file, with the counts of its records, as they are read and stored."""
+"""Batches of pages: the division of files among workers, the pages of a part in batches, and how these are stored."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ if TYPE_CHECKING:
     from webtable.repository.writing.outcomes import PageOutcome, Retry
 
 
-# --- The division of files among workers: which of them are read in parts, and how large these are --------------------
+# --- Division of files among workers ----------------------------------------------------------------------------------
+#
+# To find the parts of a file it has to be decompressed once more, so a file is read in parts only where the workers
+# would otherwise wait for the last of them.
 
 
 _TOLERANCE = 1.1
@@ -83,7 +86,7 @@ def _longest(pieces: list[int], workers: int) -> int:
     return max(read)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Batches as they are read -----------------------------------------------------------------------------------------
 
 
 BATCH_PAGES = 100
@@ -123,13 +126,11 @@ class IngestOptions:
 
 @dataclass
 class PageBatch:
-    """Some pages of the part with this *number*, of which *rest* is left to read after them; None: of no part."""
+    """Some pages of the part with this *number*, of which *rest* is left to read after them."""
 
     number: int
-    rest: UnreadPart | None
+    rest: UnreadPart
     pages: list[Page]
-    repeats: list[Page]
-    """Pages to be stored last: a revisit may be read before the page that it repeats."""
     counts: IngestCounts
     is_last: bool = False
     damage: str | None = None
@@ -159,7 +160,6 @@ def batches_of(
     pieces = ReportPieces(total) if report is None else None
     before = total.records
     pages: list[Page] = []
-    repeats: list[Page] = []
     size = 0
     # Pages from a pipe are passed on at once, as the next may come much later.
     most_pages = BATCH_PAGES if Path(unread.part.file).is_file() else 1
@@ -167,7 +167,7 @@ def batches_of(
     def batch(*, is_last: bool = False, damage: str | None = None) -> PageBatch:
         rest = unread._replace(place=total.place, records=unread.records + total.records - before)
         counts = IngestCounts(ReadReport() if pieces is None else pieces.taken())
-        return PageBatch(number, rest, pages, repeats, counts, is_last, damage)
+        return PageBatch(number, rest, pages, counts, is_last, damage)
 
     try:
         with opened(unread.part) as source:
@@ -180,20 +180,22 @@ def batches_of(
                 limits=options.limits,
                 start=unread.place,
             ):
-                comes_last = report is None and page.same_as is not None and page.body is None
-                (repeats if comes_last else pages).append(page)
+                pages.append(page)
                 size += memory_of(page)
-                if is_ending() or size >= BATCH_BYTES or len(pages) + len(repeats) >= most_pages:
+                if is_ending() or size >= BATCH_BYTES or len(pages) >= most_pages:
                     yield batch()
                     if is_ending():
                         return
-                    pages, repeats, size = [], [], 0
+                    pages, size = [], 0
     except (FormatError, OSError) as exc:
         yield batch(damage=str(exc))
     except KeyboardInterrupt:  # while waiting for standard input
         yield batch()
     else:
         yield batch(is_last=True)
+
+
+# --- Batches as they are stored ---------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -282,7 +284,7 @@ class BatchStorer:
         if self._is_waiting and error is None:
             self._is_waiting = False
             self._on_wait(None)
-        with self._lock:
+        with self._lock:  # outcomes come from the threads of the writer
             entry = self._taken(outcome.url)
             counts = entry.batch.counts
             counts.dropped.note(outcome)

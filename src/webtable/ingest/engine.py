@@ -1,17 +1,14 @@
-"""A load of files into a table: has them read, here or by workers, stores their pages, and keeps a journal."""
+"""A load of files into a table: its journal, what its workers do, and the run that has files read and pages stored."""
 
 from __future__ import annotations
 
 import dataclasses
-import pickle
 import signal
 import sys
-import tempfile
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from functools import cached_property, partial
-from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -24,7 +21,6 @@ from webtable.errors import InvalidArgument, InvalidURL, StoreUnavailable, WebTa
 from webtable.formats import Place
 from webtable.formats.read import FilePart, parts_of, whole_parts
 from webtable.ingest.batches import (
-    BATCH_PAGES,
     BatchStorer,
     IngestOptions,
     PageBatch,
@@ -56,7 +52,11 @@ if TYPE_CHECKING:
     from webtable.repository.table.web_table import WebTable
 
 
-# --- The journal of `ingest --resume` and `import --resume`, beside a store: up to which record each file is stored
+# --- The journal ------------------------------------------------------------------------------------------------------
+#
+# That of `ingest --resume` and `import --resume` is a file beside the store. A part is noted once its pages, and those
+# of all batches before it, are stored; so whenever the process is killed, the next one reads a little again, and
+# storing a capture again changes nothing.
 
 
 class _StoredPart(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -74,14 +74,6 @@ class _StoredPart(msgspec.Struct, frozen=True, omit_defaults=True):
     is_done: bool = False
     begin: int = 0
     stop: int | None = None
-
-    @property
-    def _source(self) -> tuple[object, ...]:
-        return self.file, self.size, self.mtime, self.made_with, self.begin, self.stop
-
-    def is_of(self, other: _StoredPart) -> bool:
-        """Whether both are of the same file, the same part of it and the same options."""
-        return self._source == other._source
 
 
 class _Ingested(msgspec.Struct):
@@ -170,14 +162,13 @@ class IngestJournal(Journal[_Ingested]):
             begin=part.begin,
             stop=part.stop,
         )
-        earlier = self._before.get((new.file, new.begin))
-        return earlier if earlier is not None and earlier.is_of(new) else new
+        earlier = self._before.get((new.file, new.begin), new)
+        # A file that was written to since, or other options, make another part of it.
+        is_same = replace(earlier, place=new.place, records=0, is_done=False) == new
+        return earlier if is_same else new
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-
-
-# --- What a worker of a load does: it reads parts of files, and stores their pages or sends them back -----------------
+# --- Workers: each reads parts of files, and stores their pages or sends them back ------------------------------------
 
 
 class Waiting(NamedTuple):
@@ -195,39 +186,26 @@ def read_parts(options: IngestOptions, tasks: Tasks[UnreadPart]) -> None:
     def report(batch: PageBatch) -> None:
         tasks.report(batch.number, batch, batch.remaining)
 
-    if options.open_table is None:
-        _read_all(options, tasks, report, lambda: False)
-        return
-    with options.open_table() as table:
-        storer = BatchStorer(table, options, report, lambda error: tasks.report(None, Waiting(error)))
-        _read_all(options, tasks, storer.put, lambda: storer.lost is not None)
-        tasks.report(None, storer.close())
-        if storer.lost is not None:
-            raise storer.lost
-
-
-def _read_all(
-    options: IngestOptions,
-    tasks: Tasks[UnreadPart],
-    hand_on: Callable[[PageBatch], None],
-    is_lost: Callable[[], bool],
-) -> None:
     def is_ending() -> bool:
-        return tasks.are_ending or is_lost()
+        return tasks.are_ending or (storer is not None and storer.lost is not None)
 
-    for number, unread in tasks:
-        for batch in batches_of(number, unread, options, is_ending=is_ending):
-            hand_on(batch)
-        if is_lost():
-            return
+    with nullcontext() if options.open_table is None else options.open_table() as table:
+        storer = table and BatchStorer(table, options, report, lambda error: tasks.report(None, Waiting(error)))
+        for number, unread in tasks:
+            for batch in batches_of(number, unread, options, is_ending=is_ending):
+                (report if storer is None else storer.put)(batch)
+            if storer is not None and storer.lost is not None:
+                break
+        if storer is not None:
+            tasks.report(None, storer.close())
+            if storer.lost is not None:
+                raise storer.lost
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- The load ---------------------------------------------------------------------------------------------------------
 
 
 _SECONDS_AFTER_SIGNAL = 30.0
-_HELD_BYTES = 1 << 22
-"""Pages to be stored last are held in memory up to this size, then in a file."""
 
 
 class IngestInterrupted(KeyboardInterrupt):
@@ -249,7 +227,7 @@ def ingest(
     on_progress: Callable[[int], object] | None,
     **options: Any,
 ) -> IngestReport:
-    """Do what `WebTable.ingest` promises."""
+    """The report of `WebTable.ingest`, whose arguments and errors these are."""
     run = Ingest(
         archive_files(files),
         IngestOptions(**options),
@@ -298,9 +276,9 @@ class Ingest:
     """A run that reads *files*, by this many *workers* or, if 1, in this process, and stores their pages.
 
     *opened* returns the table, for the first page that is stored, or for None where the workers store pages; it is not
-    called in a dry run. Pages that repeat what is stored are stored last, whichever worker read them. At the end the
-    links are counted, if *refresh*. *on_progress* is called with the number of pages stored so far, *on_wait* with the
-    error while the store does not answer, and with None when it does again. Raises `InvalidArgument`.
+    called in a dry run. At the end the links are counted, if *refresh*. *on_progress* is called with the number of
+    pages stored so far, *on_wait* with the error while the store does not answer, and with None when it does again.
+    Raises `InvalidArgument`.
     """
 
     def __init__(
@@ -340,9 +318,6 @@ class Ingest:
         self._ends_by: Deadline | None = None
         """After a signal, when a store that does not answer is given up."""
         self._storer: BatchStorer | None = None
-        self._repeats: IO[bytes]
-        self._last_batches: dict[int, PageBatch | None] = {}
-        """The last stored batch of each part that has pages to be stored last; the journal notes it in the end."""
         self._awaits_input = False
         self._has_input = False
 
@@ -367,19 +342,14 @@ class Ingest:
     def run(self) -> IngestReport:
         """Store all pages, until the files or the store end or a signal comes, and return the report."""
         try:
-            with tempfile.SpooledTemporaryFile(_HELD_BYTES) as self._repeats:
-                try:
-                    self._read()
-                    self._store_repeats()
-                finally:
-                    if self._storer is not None:
-                        self.report.add(self._storer.close())
-                        self._look_for_loss()
-            if not self.report.lost:
-                if self.table is not None and not self.report.is_dry_run:
-                    self.report.unresolved = sum(1 for _ in self.table.unresolved(ALL, limit=MOST_COUNTED))
-                for batch in filter(None, self._last_batches.values()):
-                    self._note(batch)
+            try:
+                self._read()
+            finally:
+                if self._storer is not None:
+                    self.report.add(self._storer.close())
+                    self._look_for_loss()
+            if self.table is not None and not (self.report.lost or self.report.is_dry_run):
+                self.report.unresolved = sum(1 for _ in self.table.unresolved(ALL, limit=MOST_COUNTED))
             if self._refresh and self.table is not None:
                 self._count_links(self.table)
             if not self.is_ending:
@@ -452,7 +422,8 @@ class Ingest:
 
     def _parts(self) -> Iterator[UnreadPart]:
         """Yield the parts to read; for workers the largest files first, so that the last parts do not take long."""
-        for file in self.files if self.workers == 1 else sorted(self._sizes, key=lambda file: -self._sizes[file]):
+        in_order = self.files if self.workers == 1 else sorted(self._sizes, key=lambda file: -self._sizes[file])
+        for file in in_order:
             if is_empty(file):
                 self.report.damaged_files.append(f"{file}: it is empty")
                 continue
@@ -484,7 +455,8 @@ class Ingest:
         return nullcontext(cast("BinaryIO", _StandardInput(self._read_input))) if part.file == "-" else part.opened()
 
     def _read_input(self, size: int) -> bytes:
-        """Return bytes of standard input, which may block forever; only here a signal interrupts at once."""
+        """At most *size* bytes of standard input."""
+        # This may block forever, so a signal interrupts it at once, and nothing else of the run.
         self._awaits_input = True
         try:
             if self.is_ending:
@@ -501,11 +473,6 @@ class Ingest:
         """Accept a batch, and store it unless a worker has."""
         if batch.damage is not None:
             self.report.damaged_files.append(batch.damage)
-        if batch.repeats:
-            self._last_batches.setdefault(batch.number)
-            for page in batch.repeats:
-                pickle.dump(page, self._repeats)
-            batch.repeats = []
         if batch.is_stored or not (batch.pages or self._storer):
             self._count(batch)
         else:
@@ -526,19 +493,8 @@ class Ingest:
     def _count(self, batch: PageBatch) -> None:
         """Count a batch that is stored."""
         self.report.add(batch.counts)
-        if batch.number in self._last_batches:
-            self._last_batches[batch.number] = batch
-        else:
-            self._note(batch)
-
-    def _note(self, batch: PageBatch) -> None:
-        if self.journal is not None and batch.rest is not None:
+        if self.journal is not None:
             self.journal.note(*batch.rest, is_done=batch.is_last)
-
-    def _store_repeats(self) -> None:
-        pages = _pickled(self._repeats)
-        while not self.report.lost and (repeats := list(islice(pages, BATCH_PAGES))):
-            self._put(PageBatch(-1, None, repeats, [], IngestCounts()))
 
     def _wait(self, error: str | None) -> None:
         """Record that the store does not answer, with this *error*, or that it does again."""
@@ -555,9 +511,8 @@ class Ingest:
             self._lose(self._storer.lost)
 
     def _lose(self, error: WebTableError) -> None:
-        """Stop reading, since the store is gone: each batch would wait for its deadline."""
         self.report.lost = self.report.lost or error
-        self.is_ending = True
+        self.is_ending = True  # nothing more is read: each batch would wait for its deadline
 
     def _show_progress(self) -> None:
         if self._on_progress is not None:
@@ -615,11 +570,3 @@ def _count_only(batch: PageBatch) -> None:
             batch.counts.refused.add(exc)
         else:
             batch.counts.stored += 1
-
-
-def _pickled(file: IO[bytes]) -> Iterator[Page]:
-    """Yield the pages in *file*, from its beginning."""
-    file.seek(0)
-    with suppress(EOFError):
-        while True:
-            yield pickle.load(file)  # noqa: S301 - it was written here, and nobody else can open it

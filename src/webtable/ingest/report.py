@@ -90,6 +90,8 @@ def add_report(report: ReadReport, other: ReadReport) -> None:
 class ReportPieces:
     """Gives a *report* that is being filled in pieces, which `add_report` puts together again."""
 
+    # A worker that dies has reported the batches that are stored, and no record of those that another one reads again.
+
     def __init__(self, report: ReadReport) -> None:
         self._report = report
         self._before = ReadReport()
