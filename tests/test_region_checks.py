@@ -48,10 +48,8 @@ def checked(monkeypatch):
                 for page in pages:
                     writer.put(page)
             stored = SimpleNamespace(layout=table.layout)
-            checks = {
-                one.check: one
-                for one in judged.region_checks(CheckedTable(table.store, table.table, stored, Deadline(30)))
-            }
+            table_checked = CheckedTable(table.store, table.table, stored, Deadline(30))
+            checks = {check.check: check for check in judged.region_checks(table_checked)}
             return checks["splits"], table.stats(webtable.ALL, by="region").plot().get_xlabel().replace("\n", " ")
 
         yield checked

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypedDict
 
 import msgspec
 
-from webtable import errors
+from webtable import errors, schema
 from webtable._clock import clock
 from webtable._messages import Command, Message
 from webtable.repository.indexes.index import WEB_INDEXES
@@ -22,34 +22,6 @@ from webtable.repository.indexes.states import Indexes, defined
 from webtable.repository.page_storage.cells import written
 from webtable.repository.page_storage.layouts import cells_of
 from webtable.rowkey import Salt, split_points
-from webtable.schema import (
-    FAMILIES,
-    LAYOUT_COLUMN,
-    LAYOUT_ROW,
-    PAGE_FAMILIES,
-    STATES_FAMILY,
-    STATES_ROW,
-    ColumnNames,
-    FamilySchema,
-    IndexState,
-    Layout,
-    LayoutPlan,
-    OptionValue,
-    PlainColumn,
-    Plan,
-    TableSchema,
-    check_layout,
-    check_suffix_list,
-    index_of_column,
-    index_table,
-    index_table_name,
-    layout_values,
-    meta_table,
-    option_column,
-    option_json,
-    plan,
-    queue_table,
-)
 from webtable.store import NewCell, Put, Store, TableDescription, Wanted, adapter_of
 from webtable.store.deadline import Backoff, Deadline, attempts
 
@@ -65,18 +37,18 @@ _AT_ONCE = 8
 """The number of connections in a store's pool, and of the indexes and the queue of a web table."""
 
 
-def create_tables(store: Store, schemas: Sequence[TableSchema], fix: str) -> None:
+def create_tables(store: Store, schemas: Sequence[schema.TableSchema], fix: str) -> None:
     """Create the missing tables, several at once, since HBase takes a second for each."""
-    _call_together(store, [partial(_create, store, schema, fix) for schema in schemas])
+    _call_together(store, [partial(_create, store, table_schema, fix) for table_schema in schemas])
 
 
-def _create(store: Store, schema: TableSchema, fix: str) -> None:
+def _create(store: Store, table_schema: schema.TableSchema, fix: str) -> None:
     try:
-        bring(store, schema, apply=True, fix=fix)
+        bring(store, table_schema, apply=True, fix=fix)
     except errors.CapabilityError:
         # A gateway that can neither split nor encode it makes it with one region, and taking more space.
-        families = tuple(replace(family, block_encoding="NONE") for family in schema.families)
-        bring(store, replace(schema, families=families, split_keys=()), apply=True, fix=fix)
+        families = tuple(replace(family, block_encoding="NONE") for family in table_schema.families)
+        bring(store, replace(table_schema, families=families, split_keys=()), apply=True, fix=fix)
 
 
 def _call_together(store: Store, jobs: Sequence[Callable[[], object]]) -> None:
@@ -91,7 +63,7 @@ def _call_together(store: Store, jobs: Sequence[Callable[[], object]]) -> None:
         threads.map(lambda job: job(), jobs)
 
 
-def bring(store: Store, wanted: TableSchema, *, apply: bool, fix: str) -> Plan:
+def bring(store: Store, wanted: schema.TableSchema, *, apply: bool, fix: str) -> schema.Plan:
     """Create the table, or with *apply* change its families, to match the schema, and return the steps.
 
     Without *apply*, raises `SchemaDrift` with the *fix* for families that differ.
@@ -111,10 +83,14 @@ def bring(store: Store, wanted: TableSchema, *, apply: bool, fix: str) -> Plan:
     return steps
 
 
-def plan_of(store: Store, wanted: TableSchema) -> Plan:
+def plan_of(store: Store, wanted: schema.TableSchema) -> schema.Plan:
     """Return the steps that make the table as *wanted*."""
     description = described(store, wanted.name)
-    return plan(wanted, None) if description is None else plan(wanted, description.schema, description.unread)
+    return (
+        schema.plan(wanted, None)
+        if description is None
+        else schema.plan(wanted, description.schema, description.unread)
+    )
 
 
 def described(store: Store, table: str) -> TableDescription | None:
@@ -131,7 +107,7 @@ def described(store: Store, table: str) -> TableDescription | None:
     raise refused[-1]
 
 
-def missing_of(store: Store, tables: Sequence[TableSchema]) -> list[TableSchema]:
+def missing_of(store: Store, tables: Sequence[schema.TableSchema]) -> list[schema.TableSchema]:
     """Return those of *tables* that do not exist, with one call."""
     there = {name.removeprefix("default:") for name in store.tables()}
     return [table for table in tables if table.name.removeprefix("default:") not in there]
@@ -142,14 +118,14 @@ _LAST_TIMESTAMP = 2**62
 
 def create_with_layout(
     store: Store,
-    wanted: TableSchema,
+    wanted: schema.TableSchema,
     layout: bytes,
-    others: Sequence[TableSchema] = (),
+    others: Sequence[schema.TableSchema] = (),
     prepare: Callable[[], None] | None = None,
     *,
     apply: bool,
     fix: str,
-) -> Plan:
+) -> schema.Plan:
     """Create the table and the *others*, *prepare* it, store its *layout*, and return the steps for the table.
 
     If another process has stored a layout meanwhile, that one stays: read it with `stored_layout`. An existing table
@@ -157,7 +133,7 @@ def create_with_layout(
     *apply*.
     """
     steps = bring(store, wanted, apply=apply, fix=fix)
-    meta = meta_table(wanted.name)
+    meta = schema.meta_table(wanted.name)
     create_meta = partial(bring, store, meta, apply=apply, fix=fix)
     _call_together(store, [create_meta, *(partial(_create, store, other, fix) for other in others)])
     if prepare is not None:
@@ -165,17 +141,17 @@ def create_with_layout(
     # The layout comes last: with it the table exists; until then an interrupted creation can be repeated. Of two
     # concurrent layouts the earlier one stays, because it gets the higher timestamp.
     timestamp = _LAST_TIMESTAMP - clock.milliseconds()
-    written(store, meta.name, [Put(LAYOUT_ROW, [NewCell(LAYOUT_COLUMN, timestamp, layout)])])
+    written(store, meta.name, [Put(schema.LAYOUT_ROW, [NewCell(schema.LAYOUT_COLUMN, timestamp, layout)])])
     return steps
 
 
 def stored_layout(store: Store, table: str) -> bytes | None:
     """Return the layout that was stored with *table*, or None."""
     try:
-        (row,) = store.read(meta_table(table).name, [LAYOUT_ROW], Wanted([LAYOUT_COLUMN]))
+        (row,) = store.read(schema.meta_table(table).name, [schema.LAYOUT_ROW], Wanted([schema.LAYOUT_COLUMN]))
     except errors.TableNotFound:
         return None
-    return row and row.value(LAYOUT_COLUMN)
+    return row and row.value(schema.LAYOUT_COLUMN)
 
 
 # --- Web tables, new and existing -------------------------------------------------------------------------------------
@@ -191,9 +167,9 @@ class LayoutOptions(TypedDict, total=False):
     """
 
     salt: Salt
-    names: ColumnNames
+    names: schema.ColumnNames
     compression: Literal["zstd", "none"]
-    plain_columns: tuple[PlainColumn, ...]
+    plain_columns: tuple[schema.PlainColumn, ...]
     versions: int | None
     ttl: int | None
     indexes: Sequence[str]
@@ -202,9 +178,9 @@ class LayoutOptions(TypedDict, total=False):
 class NewWebTable(NamedTuple):
     """A web table to be created: its layout, its split points, and the states of its indexes by name."""
 
-    layout: Layout
+    layout: schema.Layout
     splits: list[bytes]
-    indexes: dict[str, IndexState]
+    indexes: dict[str, schema.IndexState]
 
     @classmethod
     def of(cls, url: str | os.PathLike[str], options: LayoutOptions, regions: int) -> Self:
@@ -214,18 +190,18 @@ class NewWebTable(NamedTuple):
         salt, indexes = values.pop("salt", Salt.host()), defined(values.pop("indexes", tuple(WEB_INDEXES)))
         if not isinstance(salt, Salt):
             raise errors.InvalidArgument(f"salt={salt!r} must be a Salt, as in Salt.host()")
-        layout = Layout.of(salt, **values)
+        layout = schema.Layout.of(salt, **values)
         layout.table_schema("any")
         return cls(layout, split_points(regions, layout.digits), indexes)
 
-    def schema(self, table: str) -> TableSchema:
+    def schema(self, table: str) -> schema.TableSchema:
         """Return the schema of the table of its pages, with this name."""
         return self.layout.table_schema(table, self.splits)
 
     def beside(self, table: str) -> tuple[str, ...]:
         """Return the names of the tables that it has besides that of its pages, which has this name."""
-        indexes = (index_table_name(table, name) for name in self.indexes)
-        return (meta_table(table).name, queue_table(table).name, *indexes)
+        indexes = (schema.index_table_name(table, name) for name in self.indexes)
+        return (schema.meta_table(table).name, schema.queue_table(table).name, *indexes)
 
 
 _REMEDY = Message("Apply it with ", Command("create --alter-families"), ", or in the HBase shell")
@@ -236,23 +212,25 @@ class StoredWebTable(msgspec.Struct, frozen=True):
 
     store: Store
     table: str
-    layout: Layout
-    indexes: Mapping[str, IndexState]
+    layout: schema.Layout
+    indexes: Mapping[str, schema.IndexState]
 
     @classmethod
     def read(cls, store: Store, table: str) -> Self | None:
         """Return what is stored of *table*, with one call, or None if it has no layout."""
         try:
-            rows = store.read(meta_table(table).name, [LAYOUT_ROW, STATES_ROW], Wanted([STATES_FAMILY]))
+            rows = store.read(
+                schema.meta_table(table).name, [schema.LAYOUT_ROW, schema.STATES_ROW], Wanted([schema.STATES_FAMILY])
+            )
         except errors.TableNotFound:
             return None
         layout, states = map(cells_of, rows)
-        if LAYOUT_COLUMN not in layout:
+        if schema.LAYOUT_COLUMN not in layout:
             return None
         name = f"{store.name}/{table}"
-        current = Layout.from_cells(name, layout)  # first, as it also has the format of the states
-        named = {index_of_column(column): state for column, state in states.items()}
-        indexes = {index: IndexState.from_json(name, index, state) for index, state in named.items()}
+        current = schema.Layout.from_cells(name, layout)  # first, as it also has the format of the states
+        named = {schema.index_of_column(column): state for column, state in states.items()}
+        indexes = {index: schema.IndexState.from_json(name, index, state) for index, state in named.items()}
         return cls(store, table, current, indexes)
 
     @property
@@ -268,11 +246,13 @@ class StoredWebTable(msgspec.Struct, frozen=True):
         salt = values.pop("salt", None)
         if isinstance(salt, Salt):
             values.update(salt=salt.source, digits=salt.digits)
-        kept = {field: getattr(self.layout, field) for field in Layout.__struct_fields__}
-        check_layout(self.name, self.layout, msgspec.convert({**kept, **layout_values(values)}, Layout))
-        check_suffix_list(self.name, self.layout)
+        kept = {field: getattr(self.layout, field) for field in schema.Layout.__struct_fields__}
+        schema.check_layout(
+            self.name, self.layout, msgspec.convert({**kept, **schema.layout_values(values)}, schema.Layout)
+        )
+        schema.check_suffix_list(self.name, self.layout)
 
-    def check_indexes(self, wanted: Mapping[str, IndexState]) -> None:
+    def check_indexes(self, wanted: Mapping[str, schema.IndexState]) -> None:
         """Raise `LayoutMismatch`, showing both, if the table has other indexes than those *wanted*."""
         states = {name: state for name, state in self.indexes.items() if state.phase != "dropped"}
         kept = {name: state.of for name, state in states.items() if state.phase != "retired"}
@@ -288,16 +268,16 @@ class StoredWebTable(msgspec.Struct, frozen=True):
                 Command("index drop"),
             )
 
-    def drifted(self) -> list[Plan]:
+    def drifted(self) -> list[schema.Plan]:
         """Return the steps that make families of its existing tables match the layout."""
         schemas = self._schemas()
         missing = missing_of(self.store, schemas)
-        steps = (self._drift(schema) for schema in schemas if schema not in missing)
+        steps = (self._drift(table_schema) for table_schema in schemas if table_schema not in missing)
         return [plan_ for plan_ in steps if plan_.changes]
 
-    def _drift(self, schema: TableSchema) -> Plan:
-        steps = plan_of(self.store, schema)
-        if schema.name == self.table:
+    def _drift(self, table_schema: schema.TableSchema) -> schema.Plan:
+        steps = plan_of(self.store, table_schema)
+        if table_schema.name == self.table:
             return steps
         # If a gateway cannot encode the entries, they are created without, on purpose.
         encoded = (
@@ -306,14 +286,14 @@ class StoredWebTable(msgspec.Struct, frozen=True):
         )
         return replace(steps, changes=tuple(change for change in encoded if change.options or change.found is None))
 
-    def missing(self) -> list[TableSchema]:
+    def missing(self) -> list[schema.TableSchema]:
         """Return the tables that belong to it and do not exist."""
         missing = missing_of(self.store, self._schemas())
         # An index may have been dropped since its state was read.
         again = self.read(self.store, self.table) if missing else None
         return missing_of(self.store, again._schemas()) if again else missing
 
-    def _schemas(self) -> list[TableSchema]:
+    def _schemas(self) -> list[schema.TableSchema]:
         """Return the schemas of its tables by the layout, that of the pages first."""
         # The table of a retired index is about to be dropped.
         indexes = [name for name, state in self.indexes.items() if state.phase in ("ready", "building")]
@@ -321,24 +301,28 @@ class StoredWebTable(msgspec.Struct, frozen=True):
         entries = [self.layout.index_schema(self.table, name) for name in indexes]
         return [pages, *entries, self.layout.queue_schema(self.table)]
 
-    def complete(self, missing: Sequence[TableSchema], splits: Sequence[bytes], *, apply: bool) -> Plan:
+    def complete(self, missing: Sequence[schema.TableSchema], splits: Sequence[bytes], *, apply: bool) -> schema.Plan:
         """Create the *missing* tables again, empty, and return the steps for that of the pages.
 
         An index whose table is created again is not complete until it is rebuilt. Raises `SchemaDrift` if the families
         of the pages differ, or changes them with *apply*.
         """
         steps = bring(self.store, self.layout.table_schema(self.table, splits), apply=apply, fix=_REMEDY)
-        names = {schema.name for schema in missing}
+        names = {table_schema.name for table_schema in missing}
         has_pages = self.table not in names
         states = Indexes(self.store, self.table)
         for name, state in self.indexes.items():
-            if has_pages and index_table(self.table, name).name in names:
+            if has_pages and schema.index_table(self.table, name).name in names:
                 states.set(name, msgspec.structs.replace(state, phase="building", position=""))
-        create_tables(self.store, [schema for schema in missing if schema.name != self.table], _REMEDY)
+        create_tables(
+            self.store, [table_schema for table_schema in missing if table_schema.name != self.table], _REMEDY
+        )
         return steps
 
 
-def create_web_table(store: Store, table: str, wanted: NewWebTable, *, apply: bool) -> tuple[Plan, StoredWebTable]:
+def create_web_table(
+    store: Store, table: str, wanted: NewWebTable, *, apply: bool
+) -> tuple[schema.Plan, StoredWebTable]:
     """Create the web table, and return the steps for the table of its pages, and the stored table.
 
     If another process has created it meanwhile, that table stays; raises `LayoutMismatch` if it is not as *wanted*, and
@@ -349,17 +333,17 @@ def create_web_table(store: Store, table: str, wanted: NewWebTable, *, apply: bo
         states = Indexes(store, table)
         # There is no layout yet, so these states were left by an interrupted creation.
         for name in states.read().keys() - wanted.indexes.keys():
-            states.set(name, IndexState("dropped"))
+            states.set(name, schema.IndexState("dropped"))
         for name, state in wanted.indexes.items():
             states.set(name, state)
 
-    schema, layout = wanted.schema(table), wanted.layout.to_json()
-    others = [*(index_table(table, name) for name in wanted.indexes), queue_table(table)]
-    steps = create_with_layout(store, schema, layout, others, prepare, apply=apply, fix=_REMEDY)
+    table_schema, layout = wanted.schema(table), wanted.layout.to_json()
+    others = [*(schema.index_table(table, name) for name in wanted.indexes), schema.queue_table(table)]
+    steps = create_with_layout(store, table_schema, layout, others, prepare, apply=apply, fix=_REMEDY)
     stored = StoredWebTable.read(store, table)
     if stored is None:
         raise errors.TableNotFound(f"{store.name}/{table} was dropped while it was created: create it again")
-    check_layout(stored.name, stored.layout, wanted.layout)
+    schema.check_layout(stored.name, stored.layout, wanted.layout)
     stored.check_indexes(wanted.indexes)
     return steps, stored
 
@@ -402,12 +386,12 @@ class AlterOptions(TypedDict, total=False):
     families: Mapping[str, Mapping[str, int | bool | str]]
 
 
-def options_of(arguments: Mapping[str, Any]) -> dict[str, OptionValue]:
+def options_of(arguments: Mapping[str, Any]) -> dict[str, schema.OptionValue]:
     """Return the options that are *arguments* to `alter` by their full names, as in `content.block_size`.
 
     Raises `NotAlterable` for options that are fixed when a table is created, `InvalidArgument` for unknown ones.
     """
-    options: dict[str, OptionValue] = {}
+    options: dict[str, schema.OptionValue] = {}
     for name, value in arguments.items():
         if name in ("ttl", "versions"):
             options[name] = value
@@ -428,26 +412,29 @@ def _flat(families: Any) -> Iterator[tuple[str, Any]]:
         )
     except AttributeError:
         raise errors.InvalidArgument(
-            f"families={families!r} must map {', '.join(FAMILIES)} to options, as in {{'content': {{'bloom': 'ROW'}}}}"
+            f"families={families!r} must map {', '.join(schema.FAMILIES)} to options, "
+            "as in {'content': {'bloom': 'ROW'}}"
         ) from None
 
 
 class Alteration:
     """The alteration of one web table, whose indexes are *indexes*, to other *options*."""
 
-    def __init__(self, store: Store, table: str, indexes: Collection[str], options: Mapping[str, OptionValue]) -> None:
+    def __init__(
+        self, store: Store, table: str, indexes: Collection[str], options: Mapping[str, schema.OptionValue]
+    ) -> None:
         self._store = store
         self._table = table
         self._indexes = indexes
         self._options = options
 
-    def planned(self) -> LayoutPlan:
+    def planned(self) -> schema.LayoutPlan:
         """Return the steps; raises `InvalidArgument` for a value that HBase would refuse."""
         stored = self._stored()
         wanted = stored.altered(self._options)
-        return LayoutPlan(self._table, stored, wanted, tuple(self._plans(wanted)))
+        return schema.LayoutPlan(self._table, stored, wanted, tuple(self._plans(wanted)))
 
-    def done(self) -> LayoutPlan:
+    def done(self) -> schema.LayoutPlan:
         """Alter the table, and return the steps."""
         with self._store.transaction():
             steps = self.planned()
@@ -459,11 +446,11 @@ class Alteration:
             self._bring(lambda: self._plans(self._stored()))
             return steps
 
-    def _stored(self) -> Layout:
-        (row,) = self._store.read(self._meta, [LAYOUT_ROW], Wanted([STATES_FAMILY]))
+    def _stored(self) -> schema.Layout:
+        (row,) = self._store.read(self._meta, [schema.LAYOUT_ROW], Wanted([schema.STATES_FAMILY]))
         if row is None:
             raise errors.TableNotFound(f"{self._name} no longer has a layout: it was dropped")
-        return Layout.from_cells(self._name, cells_of(row))
+        return schema.Layout.from_cells(self._name, cells_of(row))
 
     @property
     def _name(self) -> str:
@@ -471,9 +458,9 @@ class Alteration:
 
     @property
     def _meta(self) -> str:
-        return meta_table(self._table).name
+        return schema.meta_table(self._table).name
 
-    def _check(self, steps: LayoutPlan) -> None:
+    def _check(self, steps: schema.LayoutPlan) -> None:
         """Raise `CapabilityError` if the store cannot change families, or cannot show the changed options."""
         if steps.tables and not self._store.capabilities.changes_families:
             raise errors.CapabilityError(
@@ -488,25 +475,27 @@ class Alteration:
                 "HBase's own protocol (hbase+native://)"
             )
 
-    def _plans(self, layout: Layout, only: Collection[str] | None = None) -> Iterator[Plan]:
+    def _plans(self, layout: schema.Layout, only: Collection[str] | None = None) -> Iterator[schema.Plan]:
         """Yield the steps that make the tables match *layout*, in *only* these of its options."""
-        for schema, families in self._schemas(layout):
-            description = described(self._store, schema.name)
+        for table_schema, families in self._schemas(layout):
+            description = described(self._store, table_schema.name)
             # A missing table is created by the layout when the web table is opened, or is being dropped.
             if description is not None:
                 decided = [_decided(layout, family, only) for family in families]
-                steps = plan(_as_decided(schema, description, decided), description.schema, description.unread)
+                steps = schema.plan(
+                    _as_decided(table_schema, description, decided), description.schema, description.unread
+                )
                 if not steps.is_empty:
                     yield steps
 
-    def _schemas(self, layout: Layout) -> Iterator[tuple[TableSchema, Sequence[str]]]:
-        yield layout.table_schema(self._table), PAGE_FAMILIES
+    def _schemas(self, layout: schema.Layout) -> Iterator[tuple[schema.TableSchema, Sequence[str]]]:
+        yield layout.table_schema(self._table), schema.PAGE_FAMILIES
         if layout.options_of("indexes"):
             yield from ((layout.index_schema(self._table, index), ["indexes"]) for index in self._indexes)
         if layout.options_of("queue"):
             yield layout.queue_schema(self._table), ["queue"]
 
-    def _bring(self, plans: Callable[[], Iterator[Plan]], *, once: bool = False) -> None:
+    def _bring(self, plans: Callable[[], Iterator[schema.Plan]], *, once: bool = False) -> None:
         """Change families until no *plans* are left, or only *once*.
 
         Others may change the same options to other values meanwhile, so the plans must rest on what is stored.
@@ -523,7 +512,7 @@ class Alteration:
                 clock.sleep(_BACKOFF.pause(tried))
         raise errors.StoreRefused(f"{self._name}: others keep changing its families; alter it again")
 
-    def _changed(self, plans: Iterator[Plan]) -> bool:
+    def _changed(self, plans: Iterator[schema.Plan]) -> bool:
         """Change families according to *plans*, and return whether there were any."""
         steps_of_tables = list(plans)
         for steps in steps_of_tables:
@@ -531,39 +520,41 @@ class Alteration:
                 self._store.set_family(steps.wanted.name, change.wanted)
         return bool(steps_of_tables)
 
-    def _store_options(self, options: Mapping[str, OptionValue]) -> None:
+    def _store_options(self, options: Mapping[str, schema.OptionValue]) -> None:
         """Store *options* with the layout, each with a later timestamp than the stored one."""
         if not options:
             return
-        columns = {option_column(name): option_json(value) for name, value in options.items()}
-        (row,) = self._store.read(self._meta, [LAYOUT_ROW], Wanted(list(columns)))
+        columns = {schema.option_column(name): schema.option_json(value) for name, value in options.items()}
+        (row,) = self._store.read(self._meta, [schema.LAYOUT_ROW], Wanted(list(columns)))
         newest = max((versions[0].timestamp for versions in row.cells.values()), default=0) if row else 0
         # Later than the last one, even if the clock of another machine is ahead of this one's.
         timestamp = max(clock.milliseconds(), newest + 1)
         cells = [NewCell(column, timestamp, value) for column, value in columns.items()]
-        written(self._store, self._meta, [Put(LAYOUT_ROW, cells)])
+        written(self._store, self._meta, [Put(schema.LAYOUT_ROW, cells)])
 
 
-def _is_less(value: OptionValue, before: OptionValue) -> bool:
+def _is_less(value: schema.OptionValue, before: schema.OptionValue) -> bool:
     """Whether this *value* keeps less than the one *before*; None keeps everything."""
     if isinstance(value, str) or isinstance(before, str) or value is None:
         return False
     return before is None or value < before
 
 
-def _decided(layout: Layout, family: str, only: Collection[str] | None) -> list[str]:
+def _decided(layout: schema.Layout, family: str, only: Collection[str] | None) -> list[str]:
     """Return the options of a *family* that its layout determines; with *only*, those of them that are named there."""
     names = {option: f"{family}.{option}" for option in layout.options_of(family)}
-    if family in PAGE_FAMILIES:
+    if family in schema.PAGE_FAMILIES:
         names.update(versions="versions", ttl="ttl")
     return [option for option, name in names.items() if only is None or name in only]
 
 
-def _as_decided(wanted: TableSchema, description: TableDescription, decided: Sequence[Sequence[str]]) -> TableSchema:
+def _as_decided(
+    wanted: schema.TableSchema, description: TableDescription, decided: Sequence[Sequence[str]]
+) -> schema.TableSchema:
     """Return *wanted* with the options that are not *decided* as the *description* has them: others may set these."""
     there = {family.name: family for family in description.schema.families}
 
-    def combined(family: FamilySchema, options: Sequence[str]) -> FamilySchema:
+    def combined(family: schema.FamilySchema, options: Sequence[str]) -> schema.FamilySchema:
         if family.name not in there:
             return family
         return replace(there[family.name], **{option: getattr(family, option) for option in options})
