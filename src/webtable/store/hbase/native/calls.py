@@ -112,7 +112,6 @@ class NativeClient:
     ) -> list[Row]:
         """The first *limit* rows of *ranges*, as `FirstRowsClient.rows` says."""
         pieces = NativePieces(self._cluster, table, ranges, wanted, limit, each=each, bounds=bounds)
-        pieces.ask_for(limit)
         rows: list[Row] = []
         try:
             while not pieces.done:
@@ -297,11 +296,9 @@ class NativePieces(Pieces):
         super().__init__(table, ranges, wanted, limit)
         self._cluster = cluster
         self._each, self._bounds = each, bounds
+        if each is not None and limit is not None:
+            self._size.rows = limit  # all at once, instead of a few at first
         self._scanner: _Scanner | None = None
-
-    def ask_for(self, rows: int) -> None:
-        """Ask for *rows* at once, instead of a few at first."""
-        self._size.rows = rows
 
     def close(self, deadline: Deadline) -> None:
         """Close the scanner, without waiting for an answer."""

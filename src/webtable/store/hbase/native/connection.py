@@ -11,7 +11,7 @@ import struct
 import threading
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 from google.protobuf.message import DecodeError
 
@@ -118,23 +118,13 @@ _CLOSED: Final = "the server has closed the connection"
 _NO_ANSWER: Final = "and answered nothing: does it want Kerberos (auth=kerberos), or TLS (hbases+native://)?"
 
 
-class Layer(Protocol):
-    """What protects a connection: TLS, or Kerberos."""
-
-    def encoded(self, data: bytes) -> bytes:
-        """*data* as it is sent."""
-
-    def decoded(self, data: bytes) -> bytes:
-        """The data that is complete with *data*, the next bytes that have come; possibly none."""
-
-
 class Wire:
     """A TCP connection to *host* and *port*, made before *deadline*."""
 
     def __init__(self, host: str, port: int, deadline: Deadline) -> None:
         self._reader = connected(host, port, deadline.within(CONNECT_SECONDS))
         self._writer = self._reader.dup()
-        self._layers: list[Layer] = []
+        self._layers: list[TLS | _Protection] = []  # the one next to the socket first
         self._unsent: list[memoryview] = []
         self._pieces: list[bytes] = []  # what has come and was not asked for yet, or belongs to something incomplete
         self._received = 0
@@ -142,7 +132,7 @@ class Wire:
         """When something has come last."""
         self._made = self.heard
 
-    def protect(self, layer: Layer) -> None:
+    def protect(self, layer: TLS | _Protection) -> None:
         """Pass through *layer* all that is written from now on, and all that was not read yet."""
         early = b"".join(self._pieces)
         self._layers.append(layer)
@@ -241,7 +231,7 @@ class TLS:
             return self._outgoing.read()
 
     def decoded(self, data: bytes) -> bytes:
-        """What is complete with *data*, decrypted."""
+        """What is complete with *data*, the next bytes that have come, decrypted; possibly nothing."""
         parts: list[bytes] = []
         with self._lock:
             self._incoming.write(data)

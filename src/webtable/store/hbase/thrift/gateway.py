@@ -313,28 +313,24 @@ def _as_it_is(answer: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Calls on one connection to a gateway within one deadline; calls over `slow` seconds are logged.
+    """Calls on one connection to a gateway within one deadline; calls over `slow` seconds are logged."""
 
-    `on_call` is called with the method of each before it is sent.
-    """
-
+    gateway: Gateway
     connection: Connection
     deadline: Deadline
-    on_call: OnCall | None
-    log: failures.ServerLog
     table: str | None
     slow: float
 
     def call(self, method: str, *args: Any, read: Callable[[Any], T] = _as_it_is) -> T:
         """The gateway's answer, converted by *read*; an answer that *read* cannot convert is a `WrongReply`."""
-        if self.on_call is not None:
-            self.on_call(method)
+        if (on_call := self.gateway.pool.on_call) is not None:
+            on_call(method)
         try:
             answer = self.connection.call(method, *args, deadline=self.deadline)
         finally:
             seconds = clock.monotonic() - self.connection.busy[1]
             if seconds > self.slow:
-                self.log(WARNING, "slow", f"{method} took long", self.table, seconds)
+                self.gateway.log(WARNING, "slow", f"{method} took long", self.table, seconds)
         # Here, while the connection is lent: a wrong answer closes it, and the call is repeated on another one.
         try:
             return read(answer)
@@ -421,7 +417,7 @@ class Gateway:
                 if self._is_down:
                     self._is_down = False
                     self.log(INFO, "up", "is up again", table, clock.monotonic() - began)
-                yield Session(connection, attempt, self.pool.on_call, self.log, table, slow)
+                yield Session(self, connection, attempt, table, slow)
         except DRIVER_ERRORS as exc:
             seconds = clock.monotonic() - began
             call = "connecting" if connection is None else connection.busy[0]
