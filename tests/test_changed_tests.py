@@ -26,7 +26,7 @@ FILES = {
     "tests/conftest.py": "",
     "tests/counting.py": "import shop.orders.prices\n",
     "tests/test_basket.py": "from shop import Basket\n",
-    "tests/test_docs.py": "",
+    "tests/docs/test_docs.py": "",
     "tests/test_letters.py": "from shop import text\n",
     "tests/test_makefile.py": "MAKEFILE = 'Makefile'\n",
     "tests/test_order_numbers.py": "",

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from test_warc import record, response
 
 import webtable
-from test_warc import record, response
 
 
 def write(name, *urls):

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from running import Run
-
-import webtable
 from test_methods import mixed, request, response
 from test_warc import record
 from test_warc import response as http
+
+import webtable
 from webtable.formats import read
 
 PAIRS = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from test_store_contract import (  # noqa: F401 - tests, which run here on another store
     test_a_backward_scan_gives_the_same_rows,
     test_a_bad_mutation_is_refused_and_spoils_no_other,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from store_differences import on_thrift2
 from test_store_contract import (  # noqa: F401 - tests, which run here on another store
     test_a_bad_mutation_is_refused_and_spoils_no_other,
     test_a_column_keeps_its_newest_versions_whatever_order_they_come_in,
@@ -47,5 +46,7 @@ from test_store_contract import (  # noqa: F401 - tests, which run here on anoth
     test_to_read_an_unknown_family_is_refused,
     test_two_scans_of_one_store_run_side_by_side,
 )
+
+from store_differences import on_thrift2
 
 pytestmark = on_thrift2

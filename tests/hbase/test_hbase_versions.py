@@ -40,7 +40,7 @@ def contract_of(version: str) -> int:
         rename = f"localhost:16000=127.0.0.1:{found[MASTER]},localhost:16020=127.0.0.1:{found[REGION_SERVER]}"
         url = f"hbase+native://127.0.0.1:{found[ZOOKEEPER]}?registry=zookeeper&rename={rename}"
         wait_until_ready(url)
-        command = [sys.executable, "-m", "pytest", "-q", "tests/test_store_contract.py", "-k", "hbase-native"]
+        command = [sys.executable, "-m", "pytest", "-q", "tests/store/test_store_contract.py", "-k", "hbase-native"]
         environment = {**os.environ, "WEBTABLE_HBASE_NATIVE_URL": url, "WEBTABLE_REQUIRE_HBASE": "1"}
         return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
     finally:

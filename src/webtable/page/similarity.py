@@ -5,7 +5,7 @@ spaces (Chinese, Japanese, Thai, …) is a word. A shingle is a hash of five wor
 has 112 minima of different hashes of all shingles: two texts agree in each of them with the probability that is the
 Jaccard similarity of their shingles. Eight minima are a band, and two texts with one band in common are candidates.
 
-Signatures are stored, and compared for years: no value here may change (`tests/test_similarity.py` holds them).
+Signatures are stored, and compared for years: no value here may change (`tests/page/test_similarity.py` holds them).
 """
 
 from __future__ import annotations

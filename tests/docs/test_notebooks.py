@@ -12,7 +12,7 @@ import webtable
 from nightly import some
 from webtable.formats import read_pages
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
 from make_notebooks import NOTEBOOKS, executed  # noqa: E402
 

@@ -38,7 +38,7 @@ from webtable.repository.table.groups import TableIndexes, TableLinks, TableMain
 
 pytest_plugins = ["pytester"]
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 

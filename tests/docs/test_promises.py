@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 DOCS = TESTS.parent / "docs"
 PAGES = {"Reliability": "reliability.md", "Consistency": "consistency.md"}
 OTHERWISE = {"nightly": "make nightly", "cluster": "make test MARK=cluster"}

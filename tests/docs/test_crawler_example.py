@@ -19,7 +19,7 @@ from benchmarks.crawl_site import Answer, served
 
 import webtable
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "crawler.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "crawler.py"
 HOSTS = ("a.example.com", "b.example.com")
 SEEDS = [f"http://{host}/" for host in HOSTS]
 HTML = {"Content-Type": "text/html"}

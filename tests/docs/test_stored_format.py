@@ -28,7 +28,7 @@ from webtable.schema import ALL_VERSIONS, IndexState, KeyLayout, Layout, meta_ta
 from webtable.store import Wanted
 from webtable.store.sqlite.opening import APPLICATION_ID
 
-PAGE = (Path(__file__).parents[1] / "docs" / "reference" / "stored.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "stored.md").read_text()
 PLACES = {
     "{source URL}": r"(?!-)https?://.*",
     "{row key}": r"[0-9a-f]{2}:.*",

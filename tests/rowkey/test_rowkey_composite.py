@@ -788,7 +788,7 @@ def test_declarations_are_the_same_in_every_process():
 from test_rowkey_composite import DECLARED
 print(*[key.declaration for key in DECLARED.values()], sep="\\n")
 """
-    here = os.path.dirname(__file__)  # noqa: PTH120
+    here = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120
     told = [
         subprocess.run(
             [sys.executable, "-c", code],

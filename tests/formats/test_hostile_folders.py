@@ -21,10 +21,10 @@ from uuid import uuid4
 
 import msgspec
 import pytest
-
-import webtable
 from test_exports import sealed
 from test_wacz_reading import warc
+
+import webtable
 from webtable import Page
 from webtable._checksums import with_checksum
 from webtable._files import Folder, plain_parts

@@ -9,14 +9,14 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from test_warc import HTML, record, response
 
 import webtable
-from test_warc import HTML, record, response
 from webtable.errors import FormatError
 from webtable.formats import ReadReport, read_pages, write_wacz
 from webtable.formats.read import FilePart, parts_of, whole_parts
 
-BROWSERTRIX = Path(__file__).with_name("data") / "browsertrix.wacz"
+BROWSERTRIX = Path(__file__).parents[1] / "data" / "browsertrix.wacz"
 
 
 def warc(*numbers: int) -> bytes:

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from test_warc_out import CAPTURES, crawled, new_table, read_pages_of, stored
+from test_warc_out import content as content_of
 
 import webtable
 from nightly import examples, some
-from test_warc_out import CAPTURES, crawled, new_table, read_pages_of, stored
-from test_warc_out import content as content_of
 from webtable import Link, Page
 from webtable.errors import FormatError, FullScanNeeded, InvalidArgument
 from webtable.formats import ReadLimits, ReadReport, read_export, verify_export, write_export

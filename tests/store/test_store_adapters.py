@@ -110,7 +110,7 @@ def test_no_other_package_takes_the_schemes_of_webtable(install):
 
 
 def test_the_adapters_of_webtable_are_declared_as_another_package_declares_its_own():
-    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 
     assert project["entry-points"][store.GROUP] == store.BUILT_IN
 

@@ -229,7 +229,7 @@ def test_a_type_checker_knows_arguments_and_results(tmp_path):
     (tmp_path / "typed.py").write_text(TYPED)
 
     command = [sys.executable, "-m", "mypy", str(tmp_path / "typed.py")]
-    told = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[1]).stdout
+    told = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2]).stdout
 
     found = re.findall(r"typed\.py:(\d+): error: .*\[([a-z-]+)\]", told)
     wanted = [

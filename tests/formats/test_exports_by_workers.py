@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from test_warc_out import content, new_table, stored
 
 import webtable
 from child_processes import workers_of
-from test_warc_out import content, new_table, stored
 from webtable import HostOnly, Page
 from webtable.errors import InvalidArgument
 from webtable.formats import read_export, verify_export, write_export

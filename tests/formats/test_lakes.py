@@ -27,7 +27,7 @@ from webtable.formats import write_lake
 from webtable.formats.parquet_dataset import PartitionedFiles, hive_folder, read_lake_manifest
 
 START = datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)
-DOCS = Path(__file__).parents[1] / "docs/lake.md"
+DOCS = Path(__file__).parents[2] / "docs/lake.md"
 VIEW, DELETED = (part.partition("```")[0] for part in DOCS.read_text().split("```sql\n")[1:])
 BETWEEN = re.search(r"`(select url from 'before/[^`]+)`", DOCS.read_text())[1]
 ODD = [

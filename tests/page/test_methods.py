@@ -203,7 +203,7 @@ def test_methods_that_are_none_are_refused(methods, told):
 
 
 # Made by cdxj-indexer 1.5.0 (--post-append) and surt 0.3.1.
-KEYS = json.loads((Path(__file__).parent / "data" / "request_keys.json").read_text())
+KEYS = json.loads((Path(__file__).parents[1] / "data" / "request_keys.json").read_text())
 
 
 @pytest.mark.parametrize("case", KEYS, ids=lambda case: f"{case['method']} {case['media']} {case['content'][:20]}")

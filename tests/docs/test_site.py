@@ -38,7 +38,7 @@ import webtable.testing
 from nightly import some
 from webtable.cli import app
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
 SHOWN = set(re.findall(r"^::: ([\w.]+)$", "\n".join(path.read_text() for path in REFERENCE), re.MULTILINE))
 MODULES = [

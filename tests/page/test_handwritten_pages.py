@@ -16,7 +16,7 @@ from webtable.store.hbase.thrift import store as hbase
 from webtable.store.sqlite import file as sqlite
 from webtable.store.url import StoreURL
 
-REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 ERRORS = (REFERENCE / "errors.md").read_text()
 URLS = (REFERENCE / "urls.md").read_text()
 CLASSES = {

@@ -13,11 +13,11 @@ import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from test_warc_out import checked_by_warcio
 
 import webtable
 from capture_kinds import KINDS, START, answers, captures_of, fields_of, indexed, moments_of, stored_kinds
 from nightly import examples, some
-from test_warc_out import checked_by_warcio
 from webtable import Page
 from webtable._clock import milliseconds
 from webtable.formats import read_export, read_pages, write_export, write_wacz, write_warc

@@ -9,10 +9,10 @@ import json
 import zipfile
 
 import pytest
+from test_warc_out import START, URL, new_table, stored
 from warcio.archiveiterator import ArchiveIterator
 
 import webtable
-from test_warc_out import START, URL, new_table, stored
 from webtable import Page
 from webtable.formats import write_wacz, write_warc
 from webtable.formats.warc_out import surt

@@ -31,7 +31,7 @@ from webtable.rowkey import (
 from webtable.rowkey.web import has_one_owner
 
 SALTS = [Salt.host(), Salt.host(digits=1), Salt.host(digits=4), Salt.domain(), Salt.url(), Salt.none()]
-WPT = json.loads((Path(__file__).parent / "data" / "wpt_http_urls.json").read_text())
+WPT = json.loads((Path(__file__).parents[1] / "data" / "wpt_http_urls.json").read_text())
 
 # Hosts that are neighbours in every way that has gone wrong in somebody's row keys.
 HOSTS = [

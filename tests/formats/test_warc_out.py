@@ -13,11 +13,11 @@ from fastwarc.warc import ArchiveIterator as FastArchiveIterator
 from fastwarc.warc import WarcRecordType
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from test_warc import record, response
 from warcio.archiveiterator import ArchiveIterator
 
 import webtable
 from nightly import examples
-from test_warc import record, response
 from webtable import Link, Page
 from webtable.errors import FullScanNeeded, InvalidArgument
 from webtable.formats import ReadReport, read_pages, write_warc
