@@ -10,7 +10,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from webtable.errors import FieldError, InvalidArgument, KeyFormatError, NoRange, UnknownField, WebTableError
-from webtable.rowkey.fields.field import NOT_GIVEN, Between, Condition, Constant, Field, Part, shown
+from webtable.rowkey.fields.field import NOT_GIVEN, Between, Condition, Constant, Field, Newest, Part, shown
 from webtable.rowkey.fields.hashes import MOST_ALTERNATIVES, Hash, RandomSalt, Spread
 from webtable.rowkey.fields.text import Bytes, check_terminator
 from webtable.rowkey.key import MAX_KEY, Latest, RowKey
@@ -18,8 +18,6 @@ from webtable.rowkey.ranges import KeyRange, prefix_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from webtable.rowkey.fields.field import Newest
 
 
 # --- Declarations -----------------------------------------------------------------------------------------------------

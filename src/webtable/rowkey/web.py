@@ -24,18 +24,15 @@ from typing import TYPE_CHECKING, Literal
 from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError, KeyTooLong
 from webtable.rowkey.composite import CompositeKey
 from webtable.rowkey.fields.domain import ReversedDomain, host_of
-from webtable.rowkey.fields.field import Below, Constant, below, starting_with
+from webtable.rowkey.fields.field import Below, Condition, Constant, Part, below, starting_with
 from webtable.rowkey.fields.hashes import Hash
 from webtable.rowkey.fields.text import Text
 from webtable.rowkey.key import MAX_KEY
-from webtable.rowkey.ranges import prefix_range
+from webtable.rowkey.ranges import KeyRange, prefix_range
 from webtable.rowkey.urls import MAX_HOST, cached_by_host, canonical_host, is_ip_address, parts_of, quoted, split_url
 
 if TYPE_CHECKING:
     from publicsuffixlist import PublicSuffixList
-
-    from webtable.rowkey.fields.field import Condition, Part
-    from webtable.rowkey.ranges import KeyRange
 
 
 # --- Salts ------------------------------------------------------------------------------------------------------------

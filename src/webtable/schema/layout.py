@@ -12,30 +12,14 @@ from webtable._checksums import UNREADABLE, unsealed, with_checksum
 from webtable._limits import KEY_FORMAT, LAYOUT_FORMAT, check_format
 from webtable._messages import Command, Message
 from webtable.errors import InvalidArgument, LayoutMismatch
-from webtable.rowkey import Salt, WebKey, suffix_list_version
+from webtable.rowkey import RowKey, Salt, WebKey, suffix_list_version
 from webtable.rowkey.web import SaltSource
+from webtable.schema import web
 from webtable.schema.table import ALL_VERSIONS, TableSchema, days_text, versions_text
-from webtable.schema.web import (
-    DEFAULT_TTL,
-    DEFAULT_VERSIONS,
-    PAGE_FAMILIES,
-    ColumnNames,
-    OptionValue,
-    PlainColumn,
-    check_family_option,
-    index_table,
-    option_of_column,
-    option_value,
-    queue_table,
-    stored_plain_columns,
-    web_table_schema,
-    with_plain_columns,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from webtable.rowkey import RowKey
 
 LAYOUT_ROW = b"layout"
 LAYOUT_COLUMN = b"layout:json"
@@ -61,12 +45,12 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     salt: SaltSource = "host"
     digits: int = 2
     suffix_list: str | None = None
-    names: ColumnNames = "readable"
+    names: web.ColumnNames = "readable"
     compression: str = "zstd"
     digest: Literal["blake3"] = "blake3"
-    plain_columns: tuple[PlainColumn, ...] = ("title", "status", "last_modified")
-    versions: int = DEFAULT_VERSIONS
-    ttl: int | None = DEFAULT_TTL
+    plain_columns: tuple[web.PlainColumn, ...] = ("title", "status", "last_modified")
+    versions: int = web.DEFAULT_VERSIONS
+    ttl: int | None = web.DEFAULT_TTL
     family_options: dict[str, int | bool | str] = {}
 
     def __post_init__(self) -> None:
@@ -75,7 +59,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         if not self.ttl and self.ttl is not None:
             raise InvalidArgument(f"ttl={self.ttl!r} must be a number of seconds, or None to keep everything")
         for name, value in self.family_options.items():
-            check_family_option(name, value)
+            web.check_family_option(name, value)
 
     @classmethod
     def of(cls, salt: Salt, **options: object) -> Layout:
@@ -97,17 +81,19 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def table_schema(self, name: str, split_keys: Sequence[bytes] = ()) -> TableSchema:
         """Return the schema of the table *name*, which is divided into regions at *split_keys*."""
-        schema = web_table_schema(name, names=self.names, versions=self.versions, ttl=self.ttl, split_keys=split_keys)
+        schema = web.web_table_schema(
+            name, names=self.names, versions=self.versions, ttl=self.ttl, split_keys=split_keys
+        )
         # Families are in this order, whatever their names.
-        return self._with_options(schema, PAGE_FAMILIES)
+        return self._with_options(schema, web.PAGE_FAMILIES)
 
     def index_schema(self, name: str, index: str) -> TableSchema:
         """Return the schema of the table that holds the entries of *index* of the table *name*."""
-        return self._with_options(index_table(name, index), ["indexes"])
+        return self._with_options(web.index_table(name, index), ["indexes"])
 
     def queue_schema(self, name: str) -> TableSchema:
         """Return the schema of the queue of the table *name*."""
-        return self._with_options(queue_table(name), ["queue"])
+        return self._with_options(web.queue_table(name), ["queue"])
 
     def _with_options(self, schema: TableSchema, families: Sequence[str]) -> TableSchema:
         altered = [self.options_of(family) for family in families]
@@ -119,7 +105,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         named = ((name.partition("."), value) for name, value in self.family_options.items())
         return {option: value for (of, _, option), value in named if of == family}
 
-    def altered(self, options: Mapping[str, OptionValue]) -> Layout:
+    def altered(self, options: Mapping[str, web.OptionValue]) -> Layout:
         """Return the layout with other *options*: `ttl`, `versions`, and options of families, as `content.block_size`.
 
         Raises `InvalidArgument` for a value that HBase would refuse.
@@ -136,7 +122,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         _ = layout.table_schema("any"), layout.index_schema("any", "any"), layout.queue_schema("any")
         return layout
 
-    def option(self, name: str) -> OptionValue:
+    def option(self, name: str) -> web.OptionValue:
         """Return the value of the option *name*, which can be altered; None also if a family has its default."""
         return self.family_options.get(name) if "." in name else getattr(self, name)
 
@@ -152,7 +138,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def to_json(self) -> bytes:
         """Return the layout as it is stored, with its checksum."""
-        values = {**msgspec.structs.asdict(self), "plain_columns": stored_plain_columns(self.plain_columns)}
+        values = {**msgspec.structs.asdict(self), "plain_columns": web.stored_plain_columns(self.plain_columns)}
         if not self.family_options:  # so versions that do not know it can read the layout
             del values["family_options"]
         return with_checksum(msgspec.json.encode(values))
@@ -173,7 +159,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         created = cls._created(table, cells[LAYOUT_COLUMN])
         altered = {column: value for column, value in cells.items() if column != LAYOUT_COLUMN}
         try:
-            options = {option_of_column(column): option_value(value) for column, value in altered.items()}
+            options = {web.option_of_column(column): web.option_value(value) for column, value in altered.items()}
             return created.altered(options) if options else created
         except UNREADABLE as exc:
             raise LayoutMismatch(f"{table}: this version of webtable does not know the stored layout: {exc}") from exc
@@ -193,7 +179,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
                 "of webtable does not read; with the version that made it: webtable copy SRC DST --compression zstd"
             )
         try:
-            layout = msgspec.convert(with_plain_columns(msgspec.json.decode(unsealed(stored))), cls)
+            layout = msgspec.convert(web.with_plain_columns(msgspec.json.decode(unsealed(stored))), cls)
             layout.web_key()
             layout.table_schema("any")
         except UNREADABLE as exc:

@@ -6,13 +6,12 @@ import re
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from webtable.errors import InvalidArgument
-from webtable.schema.table import FAMILY_OPTIONS, check_table_name
+from webtable.schema.table import FAMILY_OPTIONS, FamilySchema, TableSchema, check_table_name
 from webtable.schema.web import meta_table, queue_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from webtable.schema.table import FamilySchema, TableSchema
 
 _LABEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _RUN = "webtable … backup snapshot"

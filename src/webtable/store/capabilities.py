@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 from webtable._messages import Command
 from webtable.errors import CapabilityError
-from webtable.schema import DEFAULT_TTL, DEFAULT_VERSIONS
+from webtable.schema import DEFAULT_TTL, DEFAULT_VERSIONS, ShellCommand
 from webtable.store.rows import MAX_CELL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from webtable.schema import ShellCommand
     from webtable.store.full_text import SearchIndex
     from webtable.store.health import Check, Rescued, Space
     from webtable.store.metrics import ServerMetrics

@@ -6,7 +6,7 @@ import sqlite3
 import threading
 import weakref
 from collections import defaultdict
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import unquote
 
@@ -18,13 +18,10 @@ from webtable.store.rows import MAX_CELL
 from webtable.store.sqlite import connections as forks
 from webtable.store.sqlite.catalogue import CATALOGUE
 from webtable.store.sqlite.store import SQLiteTables
-from webtable.store.url import DEFAULT_TABLE
+from webtable.store.url import DEFAULT_TABLE, StoreURL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from contextlib import AbstractContextManager
-
-    from webtable.store.url import StoreURL
 
 
 class _SharedDatabase:

@@ -4,34 +4,29 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from collections.abc import Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from itertools import chain
 from logging import INFO
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar, cast
 
 from webtable._clock import clock
 from webtable._process_hooks import renew_after_fork
-from webtable.errors import TableNotFound, WebTableError
+from webtable.errors import StoreError, TableNotFound, WebTableError
 from webtable.store.deadline import check_cancelled
-from webtable.store.metrics import BOUNDS_MS, LOGGER, OPERATIONS, Counts, OperationMetrics, log_event
+from webtable.store.metrics import BOUNDS_MS, LOGGER, OPERATIONS, Counts, OperationMetrics, ServerMetrics, log_event
 from webtable.store.port import Store
-from webtable.store.rows import Put
+from webtable.store.rows import Cell, Mutation, Put, Region, Row, TableDescription, Wanted
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from webtable.errors import StoreError
     from webtable.rowkey import KeyRange
     from webtable.schema import FamilySchema, ShellCommand, TableSchema
     from webtable.store.capabilities import Capabilities
     from webtable.store.full_text import SearchIndex
     from webtable.store.health import Check, Space
-    from webtable.store.metrics import ServerMetrics
-    from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription, Wanted
 
 
 # --- Wrapped stores ---------------------------------------------------------------------------------------------------

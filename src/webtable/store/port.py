@@ -33,7 +33,7 @@ import abc
 from dataclasses import fields
 from typing import TYPE_CHECKING, Self
 
-from webtable.errors import InvalidArgument
+from webtable.errors import InvalidArgument, StoreError
 from webtable.rowkey import KeyRange, merged
 from webtable.store.capabilities import Capabilities, OptionalCalls
 from webtable.store.rows import (
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import TracebackType
 
-    from webtable.errors import StoreError
     from webtable.schema import FamilySchema, TableSchema
     from webtable.store.url import StoreURL
 

@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -17,7 +17,7 @@ from webtable.errors import FieldError, InvalidArgument, InvalidURL
 from webtable.rowkey.advice.costs import CellSize, inquiries
 from webtable.rowkey.advice.designs import WEB_DESIGNS, Design, in_time, key_design, web_design
 from webtable.rowkey.advice.heat_map import heat_map
-from webtable.rowkey.advice.questions import MOST_DERIVED, QuestionSet, question_set
+from webtable.rowkey.advice.questions import MOST_DERIVED, Question, QuestionSet, question_set
 from webtable.rowkey.advice.ranking import (
     CrawlScope,
     Judgement,
@@ -30,10 +30,6 @@ from webtable.rowkey.advice.ranking import (
 from webtable.rowkey.fields.field import is_count
 from webtable.rowkey.key import RowKey
 from webtable.rowkey.ranges import key_text
-
-if TYPE_CHECKING:
-    from webtable.rowkey.advice.questions import Question
-
 
 # --- Samples ----------------------------------------------------------------------------------------------------------
 

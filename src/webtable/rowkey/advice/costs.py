@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -17,13 +17,10 @@ import msgspec
 from webtable.errors import NoRange, UnknownField
 from webtable.rowkey.advice.questions import Question
 from webtable.rowkey.fields.field import Between, between
-from webtable.rowkey.ranges import calls_of, groups_of
+from webtable.rowkey.ranges import KeyRange, calls_of, groups_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from webtable.rowkey.advice.designs import Design
-    from webtable.rowkey.ranges import KeyRange
 
 
 # --- Writes and lengths -----------------------------------------------------------------------------------------------

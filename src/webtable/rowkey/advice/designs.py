@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from webtable.errors import InvalidArgument, UnknownField
 from webtable.rowkey.composite import CompositeKey
 from webtable.rowkey.fields.domain import ReversedDomain
-from webtable.rowkey.fields.field import Condition, Constant, Field, below, starting_with
+from webtable.rowkey.fields.field import Condition, Constant, Field, Part, below, starting_with
 from webtable.rowkey.fields.hashes import Hash, RandomSalt, Spread
 from webtable.rowkey.fields.modifiers import Reversed
 from webtable.rowkey.fields.numbers import Digits, Hex, Int, UInt
@@ -19,10 +19,6 @@ from webtable.rowkey.key import HashedKey, RowKey
 from webtable.rowkey.ranges import KeyRange, hex_split_points, sample_split_points, split_points, uniform_split_points
 from webtable.rowkey.urls import split_url
 from webtable.rowkey.web import Salt, WebKey, host_and_rest, registered_domain, url_of
-
-if TYPE_CHECKING:
-    from webtable.rowkey.fields.field import Part
-
 
 Ask = Callable[[Any], list[KeyRange]]
 

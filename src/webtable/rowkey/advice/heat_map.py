@@ -7,13 +7,12 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.display.markup import Markup, escaped, tag
-from webtable.rowkey.advice.ranking import share_text
+from webtable.rowkey.advice.ranking import Judgement, share_text
 from webtable.rowkey.ranges import key_text, shared_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webtable.rowkey.advice.ranking import Judgement
 
 # Sixteen steps of equal contrast: in OKLCH the lightness changes by the same amount each time, so that they are
 # distinguishable without hues too. From paper to red, and from night to yellow.

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from webtable.errors import InvalidArgument
-from webtable.rowkey.advice.designs import URL_VALUES, times_of, url_value
+from webtable.rowkey.advice.designs import URL_VALUES, Design, times_of, url_value
 from webtable.rowkey.composite import CompositeKey
 from webtable.rowkey.fields.field import Field, shown
 from webtable.rowkey.fields.hashes import Hash
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from webtable.rowkey.advice.designs import Design
 
 MOST_DERIVED = 24
 """The most questions that are derived from the keys; those with the fewest values take precedence."""

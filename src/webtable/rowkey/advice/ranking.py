@@ -13,6 +13,7 @@ from webtable.display.text import plural
 from webtable.rowkey.advice.costs import (
     HOT,
     CellSize,
+    Inquiry,
     Lengths,
     QuestionCost,
     Writes,
@@ -28,7 +29,6 @@ from webtable.rowkey.web import registered_domain
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from webtable.rowkey.advice.costs import Inquiry
     from webtable.rowkey.advice.designs import Design
 
 

@@ -6,15 +6,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from webtable.errors import InvalidArgument
-from webtable.rowkey.fields.field import Field, Newest, Packing, check_name, is_count, shown
+from webtable.rowkey.fields.field import Between, Field, Newest, Packing, check_name, is_count, shown
 from webtable.rowkey.ranges import KeyRange, prefix_stop
-
-if TYPE_CHECKING:
-    from webtable.rowkey.fields.field import Between
-
 
 # --- Packed timestamps ------------------------------------------------------------------------------------------------
 

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from webtable.errors import InvalidArgument, InvalidURL, NoRange
-from webtable.rowkey.fields.field import Below, StartingWith
+from webtable.rowkey.fields.field import Below, Condition, StartingWith
 from webtable.rowkey.fields.text import Text, escaped
 from webtable.rowkey.ranges import KeyRange, merged, prefix_range
 from webtable.rowkey.urls import cached_by_host, canonical_host, is_ip_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from webtable.rowkey.fields.field import Condition
 
 
 @dataclass(frozen=True)

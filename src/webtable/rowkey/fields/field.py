@@ -6,15 +6,12 @@ import abc
 import dataclasses
 import keyword
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, NoReturn
+from typing import Any, ClassVar, Literal, NamedTuple, NoReturn
 
 from webtable.errors import FieldError, InvalidArgument, KeyFormatError, NoRange
 from webtable.rowkey.ranges import KeyRange, merged, prefix_stop
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 
 def shown(value: object) -> str:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from webtable.errors import InvalidArgument
 from webtable.rowkey.fields.dates import Date, Time, in_utc
-from webtable.rowkey.fields.field import Field, Newest, shown
+from webtable.rowkey.fields.field import Condition, Field, Newest, shown
 from webtable.rowkey.ranges import KeyRange, prefix_stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webtable.rowkey.fields.field import Condition
 
 _INVERTED = bytes(255 - byte for byte in range(256))
 

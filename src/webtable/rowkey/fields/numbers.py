@@ -8,12 +8,10 @@ from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from webtable.errors import InvalidArgument
-from webtable.rowkey.fields.field import Case, Field, Packing, check_case, check_name, is_count, shown
+from webtable.rowkey.fields.field import Between, Case, Field, Packing, check_case, check_name, is_count, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from webtable.rowkey.fields.field import Between
 
 
 # The formats of `struct`; it has none for 3, 5, 6 and 7 bytes.

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from webtable.errors import InvalidArgument
-from webtable.rowkey.fields.field import Field, StartingWith, check_name, is_count, shown
+from webtable.rowkey.fields.field import Between, Condition, Field, StartingWith, check_name, is_count, shown
 from webtable.rowkey.ranges import KeyRange, merged, prefix_range, prefix_stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webtable.rowkey.fields.field import Between, Condition
 
 _ESCAPED = re.compile(rb"%([0-9A-F]{2})")
 _MARK = re.compile(rb"\x01(.?)", re.DOTALL)

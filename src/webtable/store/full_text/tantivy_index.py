@@ -42,7 +42,7 @@ from webtable.errors import (
     StoreUnavailable,
     WebTableError,
 )
-from webtable.store.full_text import FIELDS, Document, Match, SearchIndex
+from webtable.store.full_text import FIELDS, Document, Match, SearchIndex, TermPhrase, TermQuery
 
 with needed("tantivy", "search"):
     import tantivy
@@ -50,8 +50,6 @@ with needed("tantivy", "search"):
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from webtable.store.full_text import TermPhrase, TermQuery
 
 
 # --- Documents --------------------------------------------------------------------------------------------------------

@@ -31,12 +31,10 @@ from webtable.store.sqlite.connections import (
     other_holder,
 )
 from webtable.store.sqlite.opening import opened
-from webtable.store.url import DEFAULT_TABLE, URLOptions
+from webtable.store.url import DEFAULT_TABLE, StoreURL, URLOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from webtable.store.url import StoreURL
 
 
 # --- Addresses --------------------------------------------------------------------------------------------------------

@@ -12,24 +12,13 @@ from typing import TYPE_CHECKING, Final
 import zstandard
 
 from webtable.errors import StoreError, TableNotFound
-from webtable.store.full_text import FIELDS, Match, SearchIndex
-from webtable.store.sqlite.catalogue import (
-    COLUMNS,
-    CONTENTLESS_DELETE,
-    DOCUMENTS,
-    NEEDS_NO_TERMS,
-    SEARCH,
-    SEARCHES,
-    exists,
-    find_table,
-    remove_search,
-)
+from webtable.store.full_text import FIELDS, Document, Match, SearchIndex, TermPhrase, TermQuery
+from webtable.store.sqlite import catalogue
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
 
-    from webtable.store.full_text import Document, TermPhrase, TermQuery
     from webtable.store.sqlite.file import StoreFile
 
 _SCORE: Final = f"-bm25(search_{{0}}, {', '.join(map(str, FIELDS.values()))})"
@@ -54,7 +43,7 @@ class FullText(SearchIndex):
 
     def _stored(self, column: str) -> object:
         with self._file.reader() as connection:
-            if not exists(connection, "searches"):
+            if not catalogue.exists(connection, "searches"):
                 return None
             record = connection.execute(
                 f"SELECT {column} FROM searches JOIN tables ON id = table_id WHERE name = ?", (self._name,)
@@ -65,17 +54,19 @@ class FullText(SearchIndex):
         """Create the tables."""
         with self._file.writer("creating full text", self._name) as connection:
             number = self._number(connection)
-            if not exists(connection, "searches"):
-                connection.execute(SEARCHES)
-            remove_search(connection, number)  # FTS5 keeps four tables of its own, which go with it
-            connection.execute(DOCUMENTS.format(number))
-            connection.execute(SEARCH.format(number, CONTENTLESS_DELETE if NEEDS_NO_TERMS else ""))
+            if not catalogue.exists(connection, "searches"):
+                connection.execute(catalogue.SEARCHES)
+            catalogue.remove_search(connection, number)  # FTS5 keeps four tables of its own, which go with it
+            connection.execute(catalogue.DOCUMENTS.format(number))
+            connection.execute(
+                catalogue.SEARCH.format(number, catalogue.CONTENTLESS_DELETE if catalogue.NEEDS_NO_TERMS else "")
+            )
             connection.execute("INSERT INTO searches VALUES (?, ?, x'')", (number, settings))
 
     def drop(self) -> None:
         """Remove the tables."""
         with self._file.writer("dropping full text", self._name) as connection:
-            remove_search(connection, self._number(connection))
+            catalogue.remove_search(connection, self._number(connection))
 
     def write(
         self, documents: Iterable[Document], gone: Iterable[bytes] = (), *, filled: bytes | None = b""
@@ -154,7 +145,7 @@ class FullText(SearchIndex):
             return int(connection.execute(find).fetchone()[0])
 
     def _number(self, connection: sqlite3.Connection) -> int:
-        table = find_table(connection, self._name)
+        table = catalogue.find_table(connection, self._name)
         if table is None:
             raise TableNotFound(f"{self._file.name}: no table {self._name!r}")
         return table.id
@@ -169,7 +160,7 @@ class _Writer:
         sql = connection.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (f"search_{number}",)).fetchone()
         if sql is None:
             raise StoreError(f"table {number} has no full text any more")
-        self._keeps_terms = CONTENTLESS_DELETE not in sql[0]
+        self._keeps_terms = catalogue.CONTENTLESS_DELETE not in sql[0]
         self._packer, self._unpacker = zstandard.ZstdCompressor(), zstandard.ZstdDecompressor()
 
     def put(self, document: Document) -> bool:
@@ -192,7 +183,7 @@ class _Writer:
             (*document[:6], packed),
         )
         self._connection.execute(
-            f"INSERT INTO search_{self.number} (rowid, {COLUMNS}) VALUES (?, {', '.join('?' * len(FIELDS))})",
+            f"INSERT INTO search_{self.number} (rowid, {catalogue.COLUMNS}) VALUES (?, {', '.join('?' * len(FIELDS))})",
             (cursor.lastrowid, *terms),
         )
         return True
@@ -207,7 +198,7 @@ class _Writer:
         if self._keeps_terms:  # FTS5 forgets what it was given, so it must be told what to take out
             terms = self._unpacker.decompress(document[1]).decode().split("\n")
             self._connection.execute(
-                f"INSERT INTO search_{number} (search_{number}, rowid, {COLUMNS})"
+                f"INSERT INTO search_{number} (search_{number}, rowid, {catalogue.COLUMNS})"
                 f" VALUES ('delete', ?, {', '.join('?' * len(FIELDS))})",
                 (document[0], *terms),
             )

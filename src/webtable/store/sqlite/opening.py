@@ -18,12 +18,11 @@ from webtable._limits import FILE_FORMAT, check_format
 from webtable._messages import Command, Message
 from webtable.errors import FormatError, NotAStore, StoreRefused, TableNotFound
 from webtable.store.sqlite.catalogue import CATALOGUE, check_schema, format_of
-from webtable.store.sqlite.connections import IMMUTABLE, SHARED, beside, is_busy, may
+from webtable.store.sqlite.connections import IMMUTABLE, SHARED, Connections, Wait, beside, is_busy, may
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from webtable.store.sqlite.connections import Connections, Wait
 
 APPLICATION_ID: Final = int.from_bytes(b"wbtb", "big")
 PAGE_SIZE: Final = 4096

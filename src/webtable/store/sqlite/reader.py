@@ -6,7 +6,7 @@ One transaction reads one piece: some rows of the ranges, or some columns of a r
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -15,15 +15,12 @@ import msgspec
 
 from webtable._clock import clock
 from webtable.errors import StoreRefused
-from webtable.schema import ALL_VERSIONS
+from webtable.schema import ALL_VERSIONS, FamilySchema
 from webtable.store.rows import Cell, Containing, Row, TimeRange, Wanted
 from webtable.store.sqlite.connections import DamagedCells, check_cell
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from webtable.rowkey import KeyRange
-    from webtable.schema import FamilySchema
     from webtable.store.sqlite.catalogue import Family, StoredTable
 
 

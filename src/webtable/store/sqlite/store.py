@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
@@ -12,11 +12,11 @@ from webtable._clock import clock
 from webtable.errors import StoreError, StoreRefused, TableNotFound
 from webtable.rowkey import KeyRange
 from webtable.store.capabilities import Capabilities
-from webtable.store.health import Space
+from webtable.store.health import Check, Rescued, Space
 from webtable.store.port import Store
-from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
+from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription, Wanted
 from webtable.store.sqlite import catalogue
-from webtable.store.sqlite.connections import bytes_of, temporary_files
+from webtable.store.sqlite.connections import Database, bytes_of, temporary_files
 from webtable.store.sqlite.file import StoreFile, address_of
 from webtable.store.sqlite.full_text import FullText
 from webtable.store.sqlite.reader import FIRST_PIECE, LARGEST_PIECE, Reader, cells_of, first_rows, next_piece, reader
@@ -26,16 +26,12 @@ from webtable.store.sqlite.writes import Mutations, rows_in
 if TYPE_CHECKING:
     import os
     import sqlite3
-    from collections import Counter
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
     from webtable.schema import FamilySchema, TableSchema
-    from webtable.store.health import Check, Rescued
-    from webtable.store.rows import Wanted
     from webtable.store.sqlite.catalogue import StoredTable
-    from webtable.store.sqlite.connections import Database
     from webtable.store.url import StoreURL
 
 

@@ -20,15 +20,13 @@ from webtable.display.text import size_text
 from webtable.errors import InvalidArgument, StoreFull, StoreRefused, StoreUnavailable
 from webtable.store.deadline import of_call
 from webtable.store.health import MORE_TIME, Check, failed, warned, well
-from webtable.store.sqlite.catalogue import find_table
-from webtable.store.sqlite.connections import SAFE_SETTINGS, beside, check_cell, is_damage, without_heading
+from webtable.store.sqlite.catalogue import Family, find_table
+from webtable.store.sqlite.connections import SAFE_SETTINGS, Database, beside, check_cell, is_damage, without_heading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from webtable.schema import FamilySchema
-    from webtable.store.sqlite.catalogue import Family
-    from webtable.store.sqlite.connections import Database
     from webtable.store.sqlite.file import StoreFile
 
 
