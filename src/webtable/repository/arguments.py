@@ -35,6 +35,7 @@ SETTLE_SECONDS = 1.0
 def check_numbers(**numbers: int | None) -> None:
     """Raise `InvalidArgument` for a value that is neither None nor a whole number, 0 or more."""
     for name, number in numbers.items():
+        # Not `isinstance`: True is an int, and no number of results.
         if number is not None and (type(number) is not int or number < 0):
             raise InvalidArgument(f"{name}={number!r} must be a whole number, 0 or more")
 
@@ -72,6 +73,7 @@ def parse_time(name: str, text: str) -> datetime:
     >>> parse_time("since", "2026-11-20"), parse_time("since", "2026-11-20T10:00+01:00").isoformat()
     (datetime.datetime(2026, 11, 20, 0, 0, tzinfo=datetime.timezone.utc), '2026-11-20T10:00:00+01:00')
     """
+    # Without fractions of a second, so that a question asked twice has the same words.
     ago = _AGO.fullmatch(text.strip().lower())
     try:
         if ago:
@@ -117,6 +119,7 @@ def _beginning(text: str) -> datetime | None:
 
     A week begins on Monday (ISO 8601).
     """
+    # In UTC, as all dates here: a day has the same captures wherever the question is asked.
     now = clock.now()
     today = datetime(now.year, now.month, now.day, tzinfo=UTC)
     week, month = today - timedelta(days=today.weekday()), today.replace(day=1)

@@ -34,6 +34,7 @@ class TablePart(NamedTuple):
     keys: KeyRange
 
 
+# One value in place of the ten arguments that each function would need.
 class TableContext(msgspec.Struct, frozen=True):
     """A table of web pages: its place, the formats of its keys and cells, and its indexes.
 
@@ -71,6 +72,7 @@ class TableContext(msgspec.Struct, frozen=True):
             layouts,
             layout.web_key(),
             codec,
+            # Two readers: one as pages are stored, which writers compare, one with the counts of links for answers.
             PageReader(store, table, codec, limits),
             PageReader(store, table, codec, limits, refreshed),
             refreshed,

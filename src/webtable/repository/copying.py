@@ -189,6 +189,9 @@ class ComparedRows(NamedTuple):
     damaged: list[DamagedRow]
 
 
+# A copy walks the rows of the source in order and compares what both sides store: metadata, captures and deletes, no
+# bodies. So one mechanism serves the first copy, a repeated one, one that goes on after a kill, and one that follows a
+# table in use; a journal only saves comparisons.
 @dataclass(frozen=True, slots=True)
 class TablePair:
     """The *source* of a copy, and its *target*. State in the source is named `there`, in the target `here`."""
@@ -339,6 +342,7 @@ class Content:
         return page if links is None else replace(page, outlinks=tuple(links))
 
 
+# JSON is written again, because its checksums begin with the row key; bodies are frames that hold in any row.
 class ContentReader:
     """Reads the content of rows of the source, and compares each body with its checksum and its digest."""
 
@@ -705,6 +709,7 @@ class InlinkPairs:
         return cells
 
 
+# As cells: made from the links of pages they would lose since when each has been there, and former links.
 class InlinkCopier:
     """Copies the inlinks of one table into another, if both store them; in a *dry_run* they are only counted."""
 
@@ -824,6 +829,7 @@ def _copied(
     tables: TablePair, counts: Counts, began: CopyPlace, rate: float | None, *, dry_run: bool, workers: int
 ) -> Generator[CopyPlace]:
     """Copy everything after the place *began*, and yield the places reached."""
+    # Inlinks second, as deletes and merged pages of the first pass change some.
     steps: list[Step] = ["pages", "inlinks"] if tables.keep_inlinks else ["pages"]
     for step in steps[began.step == "inlinks" :]:
         after = began.row if step == began.step else b""
@@ -903,6 +909,7 @@ def check_kept(source: TableContext, ttl: int | None, name: str) -> None:
 
     Content that is about to expire in the source as well does not count.
     """
+    # Before anything is written: a copy that drops old content silently would be no copy.
     kept = source.layouts.recent().ttl
     if ttl is None or (kept is not None and kept <= ttl):
         return

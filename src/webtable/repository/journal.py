@@ -55,6 +55,8 @@ class _Kept(msgspec.Struct, frozen=True):
     found: msgspec.Raw
 
 
+# A new file takes the place of the old one, so a kill leaves the last state. It names its question: the findings of
+# another one would be wrong in silence.
 class Journal(Generic[State]):
     """The findings of a *job*, a value of the class *kind*, in the file *path*; not saved with None and /dev/null.
 
@@ -126,6 +128,7 @@ class Journal(Generic[State]):
             self._release()  # not `close`, in which a subclass saves
             self._held = following
         ended = clock.monotonic()
+        # Findings may be large: after a slow save the next one waits longer.
         self._next = ended + max(self._seconds, (ended - began) * SHARE)
 
     def end(self) -> None:

@@ -121,6 +121,7 @@ class Records(Iterator[Record]):
         return next(self._records)
 
 
+# Other programs write such tables too: a row with another key is none of these, and no error.
 class RecordReader:
     """Reads the rows of one table; damaged rows are skipped, or with *strict* the first one is raised."""
 
@@ -130,6 +131,7 @@ class RecordReader:
         self.store: Final = store
         self.table: Final = table
         self.key: Final = key
+        # A key of any bytes shows how many its salt takes.
         self._salt_width = MAX_KEY - len(key.unsalted(bytes(MAX_KEY)))
 
     @property
@@ -289,6 +291,7 @@ def divided(reader: RecordReader, request: RequestedScan, n: int, *, is_whole: b
 
 @contextmanager
 def _opened(part: Partition[Record]) -> Iterator[Results[Record]]:
+    # Another process: the declaration tells whether the table is still the one that was divided.
     key, layout, is_strict = cast("KeyedFingerprint", part.fingerprint)
     store, table = open_store(part.store)
     with store:
@@ -442,6 +445,8 @@ MOST_REMEMBERED = 10_000
 """For how many rows a clock remembers the last timestamp."""
 
 
+# With a random salt a row may be in several places, and its newest cells tell which holds: two puts in one millisecond
+# must differ.
 class Clock:
     """Returns timestamps that grow with every put of a row, however many puts there are in a millisecond.
 
@@ -537,6 +542,7 @@ class KeyedTable:
         other families.
         """
         check_key(key)
+        # Both before the store is opened, which may create a file.
         layout = KeyLayout.of(key)
         wanted = TableSchema(table_of(url), families_of(families), tuple(split_keys))
         store, table = open_store(url, create=create)
@@ -546,6 +552,7 @@ class KeyedTable:
             was_there = stored is not None
             if create and not was_there:
                 create_with_layout(store, wanted, layout.to_json(), apply=False, fix=_REMEDY)
+                # Read again: another process may have created it meanwhile, and its declaration holds.
                 stored = stored_layout(store, table)
             if stored is None:
                 raise errors.TableNotFound(f"{opened.name}: there is no such table; open(…, create=True) creates it")
@@ -678,6 +685,7 @@ class KeyedTable:
         request = RequestedScan(fields, None if columns is None else stored_columns(columns, self._families))
         self._check_size(fields, is_permitted=everything is not None or limit is not None)
         damaged: list[errors.DamagedRow] = []
+        # Wide ranges have rows that do not meet the conditions, so the store cannot count.
         spec = replace(request.spec(self._reader), limit=None if self.key.are_wide(fields) else limit, reverse=reverse)
         records = self._reader.scan(spec, after, self._reader.damage(damaged)) if limit != 0 else iter(())
         is_whole = limit is None and after is None and not reverse

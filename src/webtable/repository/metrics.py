@@ -120,6 +120,7 @@ def _indexes(counts: Counter[str]) -> dict[str, IndexMetrics]:
     }
 
 
+# Without the library: what is measured does not depend on who asks for it.
 class Exposed(NamedTuple):
     """A metric: its name without the prefix, its help text, its labels, and a value for each combination of these."""
 
@@ -175,6 +176,7 @@ def _gauges(metrics: Metrics) -> Iterator[Exposed]:
     yield Exposed.of("writer_pages", "Pages that writers hold.", writers.pages)
     yield Exposed.of("writer_bytes", "Approximate size of the pages that writers hold.", writers.bytes)
     yield Exposed.of("writer_batches", "Batches in flight.", writers.batches)
+    # One metric with a label, so that a graph can stack them.
     states = [((server.name, "in_use"), server.in_use) for server in metrics.servers]
     states += [((server.name, "idle"), server.idle) for server in metrics.servers]
     yield Exposed(

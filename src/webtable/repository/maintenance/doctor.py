@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 # --- The tables, the indexes and the counts ---------------------------------------------------------------------------
 
 
+# Not a table that was opened: the doctor works where none can be opened.
 @dataclass(frozen=True)
 class CheckedTable:
     """A web table in its *store*, what is *stored* of it, and the *time* for all checks."""
@@ -156,6 +157,7 @@ def freshness_checks(checked: CheckedTable) -> Iterator[Check]:
     unfinished = queue.unfinished()
     if unfinished:
         text += f"; {unfinished:,} of these were left by writers that died"
+    # Batches that died are counted after ten minutes, but only by a run.
     if unfinished or (since is not None and clock.now() - moment_of(since) > LONG_WAIT):
         yield warned("freshness", text, Message("run ", Command("links refresh"), ", regularly from cron"))
     else:
@@ -431,6 +433,7 @@ def checks(
     if not timeout > 0:
         raise errors.InvalidArgument(f"timeout={timeout} must be over 0 seconds")
     time = Deadline(timeout)
+    # Before the store is opened, as that may be what does not work.
     reached = _made("store", time, lambda: adapter_of(url).connection_checks(StoreURL.parse(url)))
     yield from reached
     if any(check.state == "failed" for check in reached):
@@ -455,6 +458,7 @@ def _of_table(store: Store, table: str, time: Deadline, deepness: Deepness) -> I
         with until(time):
             stored = StoredWebTable.read(store, table)
     except errors.LayoutMismatch as exc:
+        # It may be no web table at all, but one of records.
         mismatch = message_of(exc)
         yield from _made("layout", time, lambda: _of_rows(store, table, mismatch))
         return
@@ -468,6 +472,7 @@ def _of_table(store: Store, table: str, time: Deadline, deepness: Deepness) -> I
         )
         yield failed("layout", message_of(not_there(store, table)), fix)
         return
+    # From the cheapest to the slowest, so that most are made when the time is over.
     checked = CheckedTable(store, table, stored, time)
     for name, check in (
         ("layout", layout_checks),
@@ -497,6 +502,7 @@ def _of_rows(store: Store, table: str, mismatch: str) -> Iterator[Check]:
 
 def _made(name: str, time: Deadline, look: Callable[[], Iterable[Check]]) -> list[Check]:
     """Return the checks of *look* that are made before the *time* is over; an error counts as a failed check."""
+    # Named, so that nobody takes silence for health.
     if not time.left():
         return [warned(name, "not checked, since the time was over", MORE_TIME)]
     made: list[Check] = []
@@ -504,7 +510,7 @@ def _made(name: str, time: Deadline, look: Callable[[], Iterable[Check]]) -> lis
         with until(time):
             made.extend(look())
     except errors.InvalidArgument:
-        raise
+        raise  # the mistake of the caller, not of the store
     except errors.TableNotFound as exc:
         made.append(
             failed(

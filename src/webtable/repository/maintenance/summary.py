@@ -76,6 +76,7 @@ def table_summary(table: WebTable, *, count: bool = False, on_progress: Progress
     context = TableContext.of(table.store, table.table, table.layout)
     if count or context.pages_up_to(FEW + 1) <= FEW:
         return _counted(context, on_progress)
+    # Of a large table only what is known without reading it.
     oldest, newest = _dates(table)
     # The queue first: what is counted in between is then reported as waiting, not missed.
     pending = RecountQueue(context.store, context.table).pending() if HOST.name in context.indexes.read() else None

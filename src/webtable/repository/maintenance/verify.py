@@ -86,6 +86,7 @@ def _pages_of(context: TableContext, hosts: Collection[str], ranges: Sequence[Ke
     """Return how many pages each of *hosts* has, including those that cannot be read."""
     pages, host, span = Counter[str](), "", None
     for row in context.scan(Wanted([context.codec.columns.page], keys_only=True), ranges):
+        # Its neighbours are of the same host, so their keys need not be decoded.
         if span is None or row.key not in span:
             try:
                 host = host_and_rest(context.key.url_of(row.key))[0]
@@ -223,6 +224,7 @@ def _verified(
 ) -> Iterator[None]:
     """Add what is damaged of *rows* to *findings*, with a pause after each row."""
     examples = findings.damaged_rows()
+    # Both count each row once, and share the examples.
     damage, lost = Damage(context.counts, examples), Damage(context.counts, examples)
     damaged_before, lost_before = findings.damaged, findings.lost
     for row in rows:

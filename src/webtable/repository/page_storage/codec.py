@@ -409,6 +409,7 @@ class PageCodec:
         )
 
 
+# A table that was copied, or whose pages have no body here, may keep digests of other algorithms.
 def check_body(body: bytes, of: Page | Capture) -> None:
     """Raise `ValueError` if *body* does not match the digest and size of a page or a capture."""
     if of.truncated and of.size is not None and len(body) < of.size:
@@ -430,6 +431,7 @@ def _links_json(page: Page) -> bytes | None:
     return None if page.outlinks is None else json_of(page.outlinks)
 
 
+# What every listing reads: each byte here is read for every page of it.
 def bare(page: Page) -> Page:
     """Return *page* with the fields of its metadata cell, which are those that an index gets.
 

@@ -25,6 +25,26 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
+# The date of a cell is the `fetched_at` of the page. So a capture that is stored twice changes nothing: a retry, a
+# replayed WARC file or a killed crawl is harmless, and a late capture takes its place in the history.
+#
+#   the capture                                               what is written
+#   is the first                                              everything
+#   has another digest, status or redirect                    everything; `change_count` goes up
+#   repeats what is stored (the same, a 304, a revisit)       metadata; `content_at` says where the body is
+#   repeats it after half of the TTL                          everything, so that content outlives no page
+#   has a body where only a cut one, or none, is stored       everything; no change
+#   is a 304 after an error page                              the content before the error, as a version
+#   is a 304 of a URL that is not stored                      metadata with status 304: no content, no change
+#   repeats the content of a date that is not stored          metadata, until the capture of that date comes
+#   is a revisit whose original is not stored                 metadata if it is the newest; and itself, apart
+#   says less of the moment of a stored capture               nothing
+#   is a version of its own (`content_at` is its date)        everything, also what is there already
+#   is there already, or late and like the version before     nothing
+#   is late, and older than the stored content                its content, never its metadata
+#   is late, and older than all captures before               the stored metadata, with its date as `first_seen`
+#   is late, between the stored content and its repeat        its content; the repeat becomes a version
+#   is late, and the first page before a 304 without content  everything, also under the date of the 304
 def decide(page: Page, stored: Stored, ttl: int | None) -> list[PageWrite]:
     """Return the writes for the `checked` *page*, given the *stored* state.
 
@@ -67,6 +87,8 @@ def decide_open(page: Page, stored: Stored) -> list[PageWrite] | None:
     return [] if (mend := mended(stored, page.fetched_at)) is None else [mend]
 
 
+# Writers, `verify` and repairs share this rule: two that mend one page write the same cells, under the dates of its
+# captures.
 def mended(stored: Stored, *dates: datetime) -> PageWrite | None:
     """Return the write that mends a page whose newest capture disagrees with its versions, or None if they agree.
 
@@ -194,6 +216,7 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
     return [PageWrite(kept, with_content=False)]
 
 
+# Files of one crawl may have a response twice: whole, cut, and as a revisit without its original.
 def _is_poorer(page: Page, before: Page | Capture, at: datetime | None = None) -> bool:
     """Whether *page* tells less of the response of a moment than what is stored of that moment (*at*)."""
     if page.fetched_at != (before.fetched_at if isinstance(before, Page) else at):

@@ -70,6 +70,7 @@ class Layouts:
 
         If there is no row, the table is being dropped, and calls to the table itself will raise the error.
         """
+        # Compared as they are stored: nearly always they are the same, and need not be decoded.
         cells = cells_of(row)
         if cells and cells != self._cells:
             name = f"{self._store.name}/{self._table}"
@@ -118,6 +119,7 @@ class Limits:
             return True
         return _is_over(at, self.layouts.current.ttl)
 
+    # Missing content is damage unless something explains it: a TTL, as many newer versions as are kept, or a delete.
     def explain(self, column: bytes, at: datetime, stored: Stored) -> bool:
         """Whether limits explain that a *stored* page has no cell of *column* from the moment *at*.
 

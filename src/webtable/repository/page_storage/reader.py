@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from webtable.repository.page_storage.layouts import Limits, Refreshed
 
 
+# A page never has the content of another capture: body and links are those under its `content_at`. A late capture may
+# have put others on top, which a reader that asks for the newest cells gets first.
 class PageReader:
     """Reads pages from one table; those without counts of links get counts of 0 according to the mark *refreshed*."""
 
@@ -61,6 +63,7 @@ class PageReader:
         """
         wanted = self._codec.select(columns)
         content = self._codec.contents(wanted)
+        # The sizes are in the metadata. Without knowing them, 64 bodies of 10 MB would be in memory at once.
         if weights is not None:
             pieces = together(zip(rows, weights, strict=True))
             stored: Iterable[Row | None] = chain.from_iterable(
@@ -208,6 +211,7 @@ class PageReader:
 
         The page may have been deleted since it was read (None), or have other content now.
         """
+        # Looked up twice before it counts as lost, because the page may be written between two reads.
         while (at := page.stored.content_at) is not None and not self._limits.may_have_expired(at):
             page = self._with_own(row, page, columns)
             if not self._codec.lacking(page, columns):
@@ -266,6 +270,7 @@ class PageReader:
 
         Bodies are compared with their digests; a page whose content cannot be read or differs is a `DamagedRow`.
         """
+        # All at once, by the newest cells: only pages with late captures need a call of their own.
         columns = self._codec.with_checksums([*self._codec.body_and_links])
         filled: list[Page | DamagedRow] = []
         for piece in together((keyed, keyed[1].size or 0) for keyed in pages):

@@ -66,6 +66,7 @@ KEPT = (
 """The fields that are computed when a page is stored, from the stored state."""
 GIVEN = tuple(name for name in ATTRIBUTES if name not in KEPT)
 """The fields that a crawler gives; digest and size are used if the body was truncated or is not given."""
+# No server sends this status, so it equals no capture.
 DAMAGED_CAPTURE = Capture(status=999)
 """Stands for a version whose capture cannot be read: its content may still be there."""
 
@@ -77,6 +78,8 @@ class Version(NamedTuple):
     capture: Capture
 
 
+# HBase hides all cells up to the date of a delete, also those that are put later, until a major compaction; no client
+# can see that. So the delete leaves this mark, and a capture that it would hide is refused.
 class Deleted(msgspec.Struct, frozen=True, omit_defaults=True):
     """The captures of a page that a delete hides: all up to a moment, and those of some later moments.
 
@@ -112,6 +115,7 @@ class Stored(NamedTuple):
     """Set in place of the page if its newest metadata cannot be read."""
 
 
+# Reading a thousand versions of a page takes longer than storing one more.
 NEWEST = 8
 """How many versions of a page are read at first: enough unless a capture is late or its page is an error."""
 NOTHING = Stored()
@@ -154,6 +158,8 @@ class PageWrite(NamedTuple):
         return None if since == self.page.stored.content_at else since
 
 
+# Of two captures of a URL in one millisecond the later put wins: WARC dates are often whole seconds, and a redirect to
+# the same URL has the date of the page that follows.
 def hints_at(page: Page) -> datetime:
     """Return the date with which the entries and inlinks of *page* are written.
 

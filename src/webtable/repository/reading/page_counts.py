@@ -36,6 +36,7 @@ _RANKED: Final = frozenset({"host", "type", "status", "language", "region"})
 _NAMED: Final = 3
 # BCP 47 has further ones, which no page uses; people write `de_DE` for `de-DE`.
 _LANGUAGE: Final = re.compile(r"([a-z]{2,3})(?:[-_]|$)")
+# The limits of `AGES`.
 _UP_TO = [timedelta(days=days) for days in (1, 7, 30, 90)]
 
 
@@ -99,6 +100,7 @@ class GroupCounts:
 
     def add(self, group: Any, size: int, pages: int = 1) -> None:
         """Count a page of *group* with *size* bytes, or several *pages* with *size* bytes in total."""
+        # The groups are in memory, and a server may make up as many media types as it has pages.
         if self._limit is not None and len(self._pages) >= self._limit and group not in self._pages:
             group = OTHERS
         self._pages[group] += pages
@@ -132,6 +134,7 @@ class PageCounts:
 
         Raises `ValueError`, without counting the page, if its group cannot be found from the key.
         """
+        # All first: a key that cannot be read must not be counted in some of them.
         groups = [counts.group_of(key, page) for counts in self._each]
         size = (page and page.size) or 0
         self.pages += 1
@@ -160,6 +163,7 @@ def grouping(
     """
     match name:
         case "host":
+            # Neighbouring rows have the same host, whose name is decoded once.
             host = lru_cache(maxsize=4_096)(lambda reversed_name: host_of(reversed_name.decode("ascii")))
             return GroupCounts(lambda row, _: host(key.unsalted(row).partition(b"/")[0]))  # type: ignore[union-attr]
         case "status":
@@ -241,6 +245,7 @@ class RegionShares:
             return "1 region"
         if not any(self.pages.values()):
             return f"{len(self.pages):,} regions: no pages"
+        # The picture of the regions and the doctor say the same in these words.
         hot, empty = self.hot, self.empty
         over = f"over {HOT:g} times the fair share of pages or bytes"
         held = f"{named(hot)} hold {over}" if hot else f"no region holds {over}"

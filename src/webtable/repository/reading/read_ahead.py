@@ -26,6 +26,8 @@ MOST_KEPT = 100
 _MOST_KNOWN = 10_000
 
 
+# One damaged row is one `DamagedRow`; nothing else of an answer stops, and limits and tokens do not count it. Who wants
+# to know of damage wants that everywhere, so `strict` belongs to the table and not to a question.
 class Damage:
     """The damaged rows of one answer: each is counted once, in *counts*, and the first 100 are kept in *rows*.
 
@@ -52,6 +54,7 @@ class Damage:
         """Count a damaged row; raises it with *strict*."""
         if self._strict:
             raise error
+        # A row may be met at several entries of an index.
         if error.row in self._known:
             return
         if len(self._known) < _MOST_KNOWN:

@@ -78,6 +78,7 @@ def spaced(store: Store, spec: ScanSpec, n: int) -> KeySample:
     Where keys lie together most places lead to the same few, as after a salt; then places between these are tried.
     """
     sampled: set[bytes] = set()
+    # Splits of regions are no measure: their number depends on the store, and a file has none.
     ranges = list(spec.ranges)
     for _ in range(MOST_ROUNDS):
         sampled |= _keys_at_places(store, spec, ranges, -(-n * KEYS_A_PART // len(ranges)))

@@ -131,6 +131,7 @@ def site_text(site: Site) -> str:
 
 PLAIN_KEY = WebKey(Salt.none())
 """Row keys without a salt, by which the pages of an index are ordered."""
+# Without permission, since reading all of a large table takes hours, and is mostly a mistake.
 SMALL_BYTES = 256 * 2**20
 """A store of at most this many bytes is read in full without permission: some 30,000 pages, in seconds."""
 _PORT = re.compile(rb"#(https?)(?::(\d+))?\Z")

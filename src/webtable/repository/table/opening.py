@@ -35,6 +35,7 @@ def open(  # as in shelve.open
     `TableNotFound` that names them; with *create* they are created again, empty.
     Raises `TableNotFound`, `NotAStore`, `StoreUnavailable`, `InvalidArgument`.
     """
+    # The options first: a wrong one must not leave an empty file.
     wanted = NewWebTable.of(url, options, regions)
     store, table = open_store(url, create=create)
     try:
@@ -113,6 +114,7 @@ def copy_target(
 
 def _is_there(url: str | os.PathLike[str]) -> bool:
     """Whether there is a web table at *url*, complete or not."""
+    # An incomplete table counts too: it must not be created a second time, with another layout.
     try:
         store, table = open_store(url)
     except TableNotFound:
@@ -153,6 +155,7 @@ def _not_whole(stored: StoredWebTable, missing: Sequence[TableSchema]) -> TableN
 
 def not_there(store: Store, table: str) -> TableNotFound:
     """Return the error for a web table without a stored layout."""
+    # What is there tells a wrong path from a lost table.
     there = store.tables()
     if store.capabilities.empty_hint and not there:
         return TableNotFound(f"{store.name} has no tables. {store.capabilities.empty_hint}")

@@ -102,6 +102,7 @@ class WebTable(ShowsItself):
     """
 
     def __init__(self, store: Store, table: str, layout: Layout, *, strict: bool = False) -> None:
+        # One wrapper measures all calls, and ends what a cancelled request still reads.
         self.store: Final = observed(store)
         self._context: TableContext = TableContext.of(self.store, table, layout, strict=strict)
         self.table = table

@@ -124,6 +124,7 @@ def add_entries(
             for index, table in indexes:
                 entries = index.entries(page, unsalted)
                 derived.put(change.owner, table, entries, repeat(cell))
+                # Up to the millisecond before its own date: what another writer has put for a later capture stays.
                 if before is not None and index.names_pages:
                     gone = set(index.entries(before, unsalted)).difference(entries)
                     removed = removals(INDEX_COLUMN, timestamp - 1, [hints_at(before)], now)
@@ -133,6 +134,7 @@ def add_entries(
     return errors
 
 
+# The row of the page is the truth, what is written here a hint: a reader drops it if the page disagrees.
 class DerivedCellWriter:
     """Writes derived cells, to several tables at once."""
 

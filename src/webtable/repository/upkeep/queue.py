@@ -90,6 +90,9 @@ class CountedBatch(NamedTuple):
     timestamp: int
 
 
+# Counted later and not by the batch: a count is read and written, which two batches that link to one page would do at
+# once. A batch enters its rows before it writes inlinks, so a crash costs a count that nobody needed, never one that
+# somebody did.
 class RecountQueue:
     """The queue of one web table."""
 
@@ -103,6 +106,7 @@ class RecountQueue:
         cells = [*_row_cells(_ROWS, rows, now), *_row_cells(_PAGES, pages, now)]
         (packed,) = pack([msgspec.msgpack.encode(sorted(hosts))])
         cells.append(NewCell(_HOSTS, now, packed))
+        # A random digit, so that batches side by side are in several regions; then the time, and what makes it unique.
         return Put(f"{uuid.uuid4().hex[:1]}:{now:015d}_{uuid.uuid4().hex[:12]}".encode(), cells)
 
     def counting(self, counts: Sequence[tuple[bytes, int]]) -> Put:
@@ -124,6 +128,7 @@ class RecountQueue:
 
         They are chosen now, not as they are read: a batch that is done later may have links that were not counted.
         """
+        # The keys alone: a batch may have a hundred thousand rows.
         settled = self._done() | self._entered_before(now_in_milliseconds() - DEAD_AFTER_SECONDS * 1000)
         keys = sorted(settled | self._entered_before(now_in_milliseconds() + 1) if also_unfinished else settled)
         pieces = (keys[at : at + BATCHES_AT_ONCE] for at in range(0, len(keys), BATCHES_AT_ONCE))
@@ -189,6 +194,7 @@ def _waiting(row: Row, is_settled: bool) -> QueuedBatch:
     hosts: list[str] = []
     counted: list[tuple[bytes, int]] = []
     row_columns = sorted(column for column in row.cells if column.startswith(_ROWS))
+    # A batch that cannot be read is removed and reported; repairing the link index makes up for it.
     is_damaged = not _since(row)
     for column, (cell, *_) in sorted(row.cells.items()):
         try:

@@ -67,6 +67,8 @@ class _CountedHashes:
         return any(at < len(hashes) and hashes[at] == wanted for hashes, at in places)
 
 
+# The rows of a part of a host are in many batches of the queue: counted batch by batch, each would read most of a large
+# table.
 class Refresh:
     """One run over the queue of a web table, whose *indexes* determine what is counted.
 
@@ -126,6 +128,8 @@ class Refresh:
         """Count the links to the rows of *batches* that were not counted yet."""
         queued = {row for batch in batches for row in batch.rows}
         tried: dict[bytes, set[int]] = defaultdict(set)
+        # The old and the new count are in the queue until both entries are written, for the run after one that was
+        # killed.
         for row, inlinks in (count for batch in batches for count in batch.counted):
             tried[row].add(inlinks)
         rows = sorted(row for row in queued if row in tried or row not in self._counted)

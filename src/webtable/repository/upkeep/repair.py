@@ -151,6 +151,8 @@ class Made(NamedTuple):
     counted: int | None = None
 
 
+# An entry holds if its page, as it is now, still makes it. So comparing an index is making its entries again, and one
+# mechanism serves all indexes.
 class DriftComparison:
     """A comparison of derived cells with the pages that make them, in both directions, a piece at a time.
 
@@ -221,6 +223,8 @@ class DriftComparison:
                 if (cell.row, cell.cell.column) in made.cells:
                     continue
                 latest = self._latest(made, cell)
+                # It belongs to a capture that is not stored yet. In HBase a delete of it would also hide the entry that
+                # is put again with its date.
                 if latest is None or latest <= cell.cell.timestamp:
                     pending += 1
                 elif latest < self._until:
@@ -274,6 +278,7 @@ class DriftComparison:
     ) -> None:
         if not suspects:
             return
+        # A writer removes old entries only after it has stored the page.
         clock.sleep(self._settle)
         differences, drift = still(suspects), self._drift
         setattr(drift, kind, getattr(drift, kind) + len(differences))
@@ -319,6 +324,7 @@ def _mended(cell: SourcedCell, kind: str, now: int) -> Put | Delete:
 def _looked_up_together(cells: Iterable[SourcedCell]) -> Iterator[tuple[str, list[bytes], Sequence[bytes]]]:
     """Yield the rows and columns of *cells*, of one table, those of rows with the same columns together."""
     table, by_row = "", dict[bytes, list[bytes]]()
+    # Few calls with many rows, but without columns that most of them do not have.
     for table, row, cell, _ in cells:  # noqa: B007
         by_row.setdefault(row, []).append(cell.column)
     rows, columns = list[bytes](), set[bytes]()
@@ -489,6 +495,7 @@ class InlinkComparison(DriftComparison):
 
     def run(self) -> Generator[None]:
         """Compare; yields after each piece of the work."""
+        # First the sums: where they agree, which is the rule, nothing is looked up.
         yield from self._add_up()
         if self._sums.are_even():
             return
@@ -497,6 +504,7 @@ class InlinkComparison(DriftComparison):
 
     def write(self, cells: Sequence[SourcedCell], kind: str) -> None:
         """Repair differences of one kind, and have the links of their rows counted again."""
+        # The counts of the rows follow their inlinks.
         entered = self._queue.entered({cell.row for cell in cells})
         self._queue.write([entered])
         super().write(cells, kind)
@@ -587,6 +595,7 @@ GROUPS: Final = 2**20
 """How many sums there are, of 8 bytes each."""
 
 
+# Both sides are read once, whatever they have; memory stays the same however many links there are.
 class LinkSums:
     """Sums of the links of two sides, in groups by hash: 0 in each group in which both sides have the same links.
 
@@ -699,6 +708,7 @@ class Maintenance:
         maintained.index.name  # noqa: B018 - raises if the index cannot be used, even if there are no pages
         if dry_run:
             return self._counted(on_progress)
+        # Of an index in use no progress is stored: a rebuild of it only adds what is missing.
         is_new = maintained.state.phase == "building"
         after = bytes.fromhex(maintained.state.position) if is_new else b""
         write = (

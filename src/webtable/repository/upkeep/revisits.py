@@ -45,6 +45,7 @@ _ALGORITHMS = ("sha1", "sha256")
 """The algorithms of the digests of bodies that are looked up; WARC files have hardly any others."""
 
 
+# A row of its own for each: in the row of its page, late captures and those that a newer one followed would be lost.
 class OpenRevisits:
     """The open revisits of one web table."""
 
@@ -87,6 +88,7 @@ class OpenRevisits:
 
     def waiting_for(self, pages: Iterable[Page]) -> Iterator[Page]:
         """Yield the open revisits that may repeat one of *pages*, which are stored now; one may come again."""
+        # By what the stored captures are, not by what is open: so nothing is scanned, however many revisits wait.
         rows = list(dict.fromkeys(row for page in pages for row in _awaited(page)))
         places: dict[bytes, None] = {}
         for _, cells in cells_of(self._store, self.table, _FAMILY, rows, ALL_QUALIFIERS, keys_only=True):
@@ -134,6 +136,7 @@ class OpenRevisits:
 
     def close_those_of(self, keys: Sequence[bytes], until: int) -> None:
         """Remove the open revisits of the pages with these unsalted *keys* up to a moment, in epoch milliseconds."""
+        # One call: most tables have no open revisit.
         if not self.is_any():
             return
         ranges = [self._dates_of(key, until) for key in keys]
@@ -201,6 +204,7 @@ def other_scheme(url: str) -> str | None:
 
 def _awaited_by(page: Page) -> list[bytes]:
     """Return the rows in which the revisit *page* is listed: for what it names of its original, else for its URL."""
+    # To the second, as WARC files name dates.
     original = page.same_as or page.url
     names = [(original, f"{page._repeats_at:%Y-%m-%dT%H:%M:%S}")] if page._repeats_at is not None else []
     if page._payload_digest is not None:

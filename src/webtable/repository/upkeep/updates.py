@@ -85,6 +85,8 @@ class Updater:
         return {change.owner: of_page for change, of_page in zip(again, links, strict=True)}
 
 
+# Inlinks are written where they differ from the stored links: a page with a thousand unchanged links must not write
+# them every day. Entries are all written again, so that each has the date of the newest capture.
 @dataclass(slots=True)
 class BatchUpdate:
     """The update for one batch; its methods are called once each, in the order of their definition."""
@@ -143,6 +145,8 @@ class BatchUpdate:
         changes = [change for change in self.changes if stored[change.owner]]
         removals, self.derived.removals = self.derived.removals, []
         failed: dict[int, WebTableError] = {}
+        # Again until none is new: an index is added while the table is in use, and a page that is acknowledged has its
+        # entries.
         while self._add_new_indexes(changes) or self.derived.puts or self.asking:
             failed |= self._put()
         failed |= self.errors
@@ -228,6 +232,7 @@ class PageRemoval:
         for row, page, links in self._found:
             if page is not None:
                 self._remove_entries(derived, row, page, until)
+            # Where the page linked, its inlinks stay as history, under another name.
             url = self._updater.context.key.url_of(row)
             self._updater.inlinks.remove(derived, 0, links, url, until=_FOREVER, before=page, now=until)
         self._updater.writer.remove(derived, [True])

@@ -258,6 +258,7 @@ class BatchWriter:
         outcomes: list[PageOutcome] = []
         with self.context.store.transaction() as transaction:
             is_outdated, is_alone = False, transaction is not None and prepared.since is not None
+            # In a file transactions are numbered, those of other processes too.
             if self._transactions.others_between(prepared.since, transaction):
                 now = stored_of(self.context, prepared.batch)
                 is_outdated = any(prepared.stored[row] != state for row, state in now.items())

@@ -83,6 +83,7 @@ def checked(page: Page, layouts: Layouts) -> Page:
     from now, and `InvalidCapture` for a value of another type or out of range, a date without a timezone or before
     1970, and a page that has only its URL.
     """
+    # In this order, as the later checks rely on the types.
     now = clock.now()
     _check_types(page)
     _check_numbers(page)
@@ -92,6 +93,7 @@ def checked(page: Page, layouts: Layouts) -> Page:
         raise errors.FutureCapture(
             f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d %H:%M:%S} is over a day from now"
         )
+    # HBase's timestamps are milliseconds from then on.
     if fetched_at.year < 1970:
         raise errors.InvalidCapture(f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d} is before 1970")
     if page.body is None:
@@ -210,6 +212,7 @@ def measured(page: Page, max_body: int | None, digest: str | None) -> Page:
     *digest* and size are those of the whole body; a body longer than *max_body* is truncated. If the body was truncated
     before, and the page gives a larger size, its size and digest are kept.
     """
+    # Each inlink is one cell of the page that it leads to, so of two links to a URL the first counts.
     links, body = page.outlinks, page.body
     if links is not None:
         first: dict[str, Link] = {}

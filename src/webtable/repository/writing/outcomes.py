@@ -105,6 +105,8 @@ class Retry:
 RetryCallback = Callable[[Retry], None]
 
 
+# Functions are called without a lock held, since they may put pages; several threads have outcomes to report, and the
+# caller's functions must not run at the same time.
 class Callbacks:
     """Calls of the caller's functions that are due, made one after another, by one thread at a time.
 
@@ -164,6 +166,8 @@ class Callbacks:
 _log = logging.getLogger(__name__)
 
 
+# The writer does not hold its receipts: most callers ignore them, and a batch has only weak references. Only `result`
+# and `exception` send a batch early, since callbacks are added for thousands of pages.
 class Receipt(Future[PageOutcome]):
     """A `concurrent.futures.Future` of the `PageOutcome` of one page, returned by `Writer.put`.
 

@@ -74,6 +74,8 @@ class BatchPlan:
     """The captures that repeat content which is not stored, by place."""
 
 
+# A decision rests on what is stored, or will be by captures before it in the batch; several captures of one page are
+# decided one after another and stored together.
 class Planner:
     """Makes the plan of one batch, which may hold several captures of a page, in the order of their dates.
 
@@ -161,6 +163,7 @@ def stored_of(context: TableContext, batch: Sequence[KeyedPage]) -> dict[bytes, 
 
     Reading a thousand versions of a page takes longer than storing one more.
     """
+    # The newest eight of all pages are read in one call; more only for a page that needs them.
     versions = context.layout.versions
     pages: dict[bytes, Page] = {}
     for row, page in batch:
@@ -334,6 +337,7 @@ class Packer:
         self, part: Sequence[KeyedPage], read: Callable[[], dict[bytes, Stored]], *, packs: bool, signs: bool
     ) -> list[PackedPage]:
         codec = self._context.codec
+        # Before the stored state is waited for, which is read meanwhile.
         digests = [None if page.body is None else digest_of(page.body) for _, page in part]
         stored = read()
         states = [stored[row] for row, _ in part]
@@ -374,6 +378,8 @@ def _known_as(digest: str | None, page: Page, stored: Stored) -> str | None:
         there.append(stored.page.digest)
     if digest in there:
         return digest
+    # A digest names its algorithm. Writers make BLAKE3; a page that was copied, or stored without a body, may have
+    # another.
     others = {other for other in there if other is not None and algorithm_of(other) != algorithm_of(digest)}
     return next((other for other in others if digest_like(other, page.body) == other), digest)
 

@@ -49,6 +49,7 @@ def rows_for(key: WebKey, row: bytes, page: Page) -> tuple[bytes, ...]:
     repeated = row_of(key, page)
     if repeated is None or page.same_as is None or (repeated == row and not _is_named(page)):
         return (row,)
+    # Crawlers follow redirects from http to https, and name an original by either.
     other = other_scheme(canonical_url(page.same_as))
     return tuple(dict.fromkeys((repeated, row if other is None else key.encode(other), row)))
 
@@ -83,6 +84,7 @@ def sources_of(context: TableContext, batch: Sequence[KeyedPage], room: int) -> 
     }
     if not repeating:
         return {}, len(batch)
+    # The pages of all of them are read in one call, their contents one after another.
     finder = _Finder(context, set(chain.from_iterable(repeating.values())))
     sources: Sources = {}
     originals: dict[int, _Original] = {}
@@ -129,6 +131,8 @@ def _is_named(page: Page) -> bool:
     return page._repeats_at is not None or page._payload_digest is not None
 
 
+# Other content is never taken: a revisit without its content can be completed later, a wrong body stays. pywb looks an
+# original up in the same way.
 class _Finder:
     """Finds the captures that revisits repeat among the versions of the pages of some *rows*.
 
@@ -149,6 +153,7 @@ class _Finder:
         """Return the capture that *page* repeats, in one of *rows*; the row *own* is that of its URL."""
         targets = [row for row in rows if row != own or _is_own(page)]
         original = self._stored(page, targets, rows)
+        # Read only if the newest eight do not have it: for most captures they do.
         more = [row for row in rows if len(self._states[row].versions) >= NEWEST and row not in self._whole]
         if original is None and more and self._context.layout.versions > NEWEST:
             self._whole.update(more)
@@ -170,6 +175,7 @@ class _Finder:
         )
 
     def _stored(self, page: Page, targets: Sequence[bytes], rows: Sequence[bytes]) -> _Original | DamagedRow | None:
+        # Where the date is named and the digest differs, it is another capture.
         at, digest = page._repeats_at, page._payload_digest
         for row in targets:
             if (unreadable := self._states[row].unreadable) is not None:
@@ -265,6 +271,7 @@ class _Finder:
             return version.capture._payload_digest == digest
         if version.capture.digest is None:
             return False
+        # Of a body that was stored as it was sent the digest is not kept: it is computed, once.
         place = row, version.at, algorithm_of(digest)
         if place not in self._digests:
             (content,) = self._context.pages.contents_of([(row, _Original(row, version).page)])
@@ -284,6 +291,7 @@ def _whole(
 ) -> Page | DamagedRow | None:
     """Return *page*, of *row*, with the *content* of its original, a capture of *url*; None if that has expired."""
     capture = original.version.capture
+    # Nothing damaged is written again, under another date.
     if isinstance(content, DamagedRow):
         return content
     if capture.digest is not None and content.body is None:

@@ -48,11 +48,13 @@ class Spool:
             descriptor = folder.open(path.name, os.O_WRONLY | os.O_APPEND)
         size = os.fstat(descriptor).st_size
         try:
+            # A copy of the descriptor, which is closed with the file: the other is needed to cut it after an error.
             with os.fdopen(os.dup(descriptor), "ab") as file:
                 compressor = zstandard.ZstdCompressor(write_checksum=True)
                 with compressor.stream_writer(file, closefd=False) as out:
                     for page in pages:
                         out.write(page_to_json(page) + b"\n")
+                # On disk before a failure is reported: then a process that is killed loses nothing that was reported.
                 file.flush()
                 os.fsync(file.fileno())
         except BaseException:
@@ -76,6 +78,7 @@ class Spool:
             stem = self.path.name.removesuffix(ENDING)
             path = self.path if number == 1 else self.path.with_name(f"{stem}-{number}{ENDING}")
             try:
+                # Only a new file: one that is there may be another writer's, or wait to be ingested.
                 open(path, "xb", opener=private_opener).close()
             except FileExistsError:
                 continue
