@@ -1,4 +1,4 @@
-"""The copy of a web table, from the beginning or from where a call was interrupted: first pages, then inlinks."""
+"""The copy of a web table, from the beginning or from where a call was interrupted, and the check of a copy."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Counts:
         return Copied(**self._counts, examples=tuple(self._examples), errors=tuple(self._errors), resumed=self.resumed)
 
 
-# --- The two tables of a copy, and what of a page is stored in both ---------------------------------------------------
+# --- The two tables ---------------------------------------------------------------------------------------------------
 
 
 class RateLimit:
@@ -144,7 +144,7 @@ class RateLimit:
         self._next = 0.0
 
     def at_once(self, limit: int) -> int:
-        """Return how many rows to read at once: those of one second, but at most *limit*."""
+        """The number of rows to read at once: those of one second, but at most *limit*."""
         return limit if self._rate is None else max(1, min(limit, int(self._rate)))
 
     def wait(self, count: int) -> None:
@@ -248,7 +248,7 @@ class TablePair:
             return DamagedRow(row, None, f"its row key is not that of a URL: {exc}")
 
     def kept(self, versions: Sequence[Version]) -> list[Version]:
-        """Return those of the *versions* of a page in the source, newest first, that the target keeps."""
+        """The *versions* of a page in the source, newest first, that the target keeps."""
         layout, now = self.target.layout, clock.now()
         return [version for version in versions[: layout.versions] if not _is_past(version.at, layout.ttl, now)]
 
@@ -311,7 +311,9 @@ def _brought(version: Version) -> tuple[object, ...]:
     return version.at, capture.digest, capture.status, capture.redirect_to
 
 
-# --- The first pass: pages with all their versions, their entries in indexes, and deletes -----------------------------
+# --- Pages ------------------------------------------------------------------------------------------------------------
+#
+# The first pass copies pages with all their versions, their entries in indexes, and deletes.
 #
 # A page that is the same in the target is skipped. A page that is missing there, or outdated, is written as it is
 # stored: with its dates, its counts and its bodies, which are not compressed again. A page that has other captures in
@@ -631,7 +633,9 @@ def _is_hidden(at: datetime, here: Stored) -> bool:
     return here.deleted is not None and here.deleted.hides(at)
 
 
-# --- The second pass: inlinks, read side by side in both tables -------------------------------------------------------
+# --- Inlinks ----------------------------------------------------------------------------------------------------------
+#
+# The second pass reads the inlinks of both tables side by side.
 
 
 class RowInlinks(NamedTuple):
@@ -793,7 +797,7 @@ def copy(
     dry_run: bool = False,
     workers: int = 1,
 ) -> Copied:
-    """Do what `TableMaintenance.copy` promises."""
+    """Copy the pages and inlinks of *source* into *target*, as `TableMaintenance.copy` promises."""
     check_workers(source, workers)
     check_workers(target, workers)
     if dry_run and resume is not None:
@@ -1018,7 +1022,7 @@ class _Check:
 
 
 def check_copy(source: TableContext, target: TableContext, on_progress: Progress | None, *, full: bool) -> CopyCheck:
-    """Do what `TableMaintenance.check_copy` promises."""
+    """Compare the two tables, as `TableMaintenance.check_copy` promises."""
     tables = TablePair(source, target)
     check = _Check(tables)
     source.layouts.recent()

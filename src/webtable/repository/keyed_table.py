@@ -1,4 +1,4 @@
-"""KeyedTable: rows under any declared row key. Values and cells in, records out, on every store."""
+"""KeyedTable: rows under any declared row key; values and cells in, records out, and scans in parts."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ class RequestedScan(NamedTuple):
     columns: Sequence[bytes] | None
 
     def spec(self, reader: RecordReader) -> ScanSpec:
-        """Return what is read of the table of *reader*; raises `NoRange`, `FieldError` and `UnknownField`."""
+        """The scan of the rows in the table of *reader*; raises `NoRange`, `FieldError` and `UnknownField`."""
         ranges = reader.key.ranges(**self.fields) if self.fields else [KeyRange()]
         return ScanSpec(reader.table, ranges, Wanted(self.columns))
 
@@ -255,7 +255,7 @@ class KeyedFingerprint(NamedTuple):
 
     @classmethod
     def of(cls, reader: RecordReader) -> Self:
-        """Return that of the table of *reader*."""
+        """The fingerprint of the table of *reader*."""
         return cls(reader.key, stored_layout(reader.store, reader.table), reader.strict)
 
 
@@ -750,7 +750,7 @@ class KeyedTable:
 
 
 def layout_of(store: Store, table: str) -> KeyLayout | None:
-    """Return how the rows of *table* in *store* are laid out if they are under a declared key, else None."""
+    """The layout of the rows of *table* in *store* if they are under a declared key, else None."""
     return KeyLayout.from_json(stored_layout(store, table) or b"")
 
 

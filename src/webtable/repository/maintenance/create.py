@@ -1,4 +1,4 @@
-"""A web table in its store: the options for a new one, what is stored of an existing one, and the creation.
+"""A web table in its store: its creation, what is stored of an existing one, and its alteration.
 
 A web table consists of several tables: that of its pages, `{name}_meta` with its layout and the states of its indexes,
 one for the entries of each index, and the queue. It exists once its layout is stored, which happens last.
@@ -108,7 +108,7 @@ def described(store: Store, table: str) -> TableDescription | None:
 
 
 def missing_of(store: Store, tables: Sequence[schema.TableSchema]) -> list[schema.TableSchema]:
-    """Return those of *tables* that do not exist, with one call."""
+    """The *tables* that do not exist, found with one call."""
     there = {name.removeprefix("default:") for name in store.tables()}
     return [table for table in tables if table.name.removeprefix("default:") not in there]
 
@@ -217,7 +217,7 @@ class StoredWebTable(msgspec.Struct, frozen=True):
 
     @classmethod
     def read(cls, store: Store, table: str) -> Self | None:
-        """Return what is stored of *table*, with one call, or None if it has no layout."""
+        """The web table *table*, read with one call, or None if it has no layout."""
         try:
             rows = store.read(
                 schema.meta_table(table).name, [schema.LAYOUT_ROW, schema.STATES_ROW], Wanted([schema.STATES_FAMILY])

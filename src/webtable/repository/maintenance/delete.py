@@ -1,4 +1,4 @@
-"""Deletes of pages, one or many, with the cells that other rows have of them.
+"""Deletes of pages, one or many, with the cells that other rows have of them; erasure, and compaction.
 
 A delete in HBase hides every cell older than its timestamp, even one that is put later, and clients cannot see it. So a
 delete leaves a small cell, `metadata:deleted`, with the moment up to which it hides. The read before every batch finds
@@ -99,7 +99,7 @@ class Deletion:
         return done
 
     def _of_each(self, row: bytes, is_meant: Callable[[Row], bool] | None, *, dry_run: bool) -> bool:
-        """Do what `of` does for a page with cells that are dated later than now, or for a row without a page."""
+        """Delete a page with cells that are dated later than now, or what is left of one in a row without a page."""
         stored = self._stored(row)
         if stored is None or (is_meant is not None and not is_meant(stored)):
             return False
@@ -494,7 +494,7 @@ def forget_deletes(context: TableContext, *, dry_run: bool = False) -> int:
 
 
 def compact(context: TableContext, *, dry_run: bool = False) -> int:
-    """Do what `TableMaintenance.compact` promises."""
+    """Free the space of deleted content, as `TableMaintenance.compact` promises."""
     if dry_run and (space := context.store.space()) is not None:
         return space.free
     indexes = [index.table for _, index in sorted(context.indexes.read().items())]

@@ -1,4 +1,4 @@
-"""The doctor: all checks of a store and a table, one after another, even if the table cannot be opened."""
+"""The doctor: all checks of a store, a table, its indexes, rows and regions, even if the table cannot be opened."""
 
 from __future__ import annotations
 
@@ -347,7 +347,7 @@ def placement_checks(store: Store, table: str, regions: Sequence[Region] | None 
 
 
 def _begin_in(keys: KeyRange, salts: Sequence[bytes]) -> int:
-    """Return how many of *salts*, which are in order, begin in *keys*."""
+    """The number of *salts*, which are in order, that begin in *keys*."""
     stop = bisect_left(salts, keys.stop) if keys.stop else len(salts)
     return max(0, stop - bisect_left(salts, keys.start))
 

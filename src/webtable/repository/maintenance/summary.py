@@ -1,4 +1,4 @@
-"""How much a table holds: what is known of it without reading it, or counted in full."""
+"""How much a table holds, known without reading it or counted in full; its regions, and a sample of its URLs."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class TableSummary:
 
 
 def table_summary(table: WebTable, *, count: bool = False, on_progress: Progress | None = None) -> TableSummary:
-    """Return what *table* holds, as far as it is known; with *count* all of it is read and counted.
+    """The contents of *table*, as far as they are known; with *count* all of it is read and counted.
 
     Pages, hosts and `unpacked` are the counts of the hosts, exact as of the last `TableLinks.refresh`; `oldest` and
     `newest` come from the index of times. Captures and `stored` are unknown, and without these indexes so is the rest;

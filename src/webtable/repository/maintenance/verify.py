@@ -83,7 +83,7 @@ def _missing(
 
 
 def _pages_of(context: TableContext, hosts: Collection[str], ranges: Sequence[KeyRange]) -> Counter[str]:
-    """Return how many pages each of *hosts* has, including those that cannot be read."""
+    """The number of pages of each of *hosts*, including those that cannot be read."""
     pages, host, span = Counter[str](), "", None
     for row in context.scan(Wanted([context.codec.columns.page], keys_only=True), ranges):
         # Its neighbours are of the same host, so their keys need not be decoded.
@@ -100,7 +100,7 @@ def _pages_of(context: TableContext, hosts: Collection[str], ranges: Sequence[Ke
 
 
 def _settled(context: TableContext, hosts: Sequence[CountedHost], damage: Damage) -> list[CountedHost]:
-    """Return those of *hosts* that have not changed since they were counted."""
+    """The *hosts* that have not changed since they were counted."""
     # Read first: a change is entered into the queue before it is made, and removed when the new count is stored.
     waiting = _waiting(context, {host.name for host in hosts}, damage)
     if waiting is None:
@@ -113,7 +113,7 @@ def _settled(context: TableContext, hosts: Sequence[CountedHost], damage: Damage
 
 
 def _waiting(context: TableContext, hosts: Collection[str], damage: Damage) -> set[str] | None:
-    """Return those of *hosts* with changes that wait to be counted; None if some of the queue cannot be read."""
+    """The names of *hosts* with changes that wait to be counted; None if some of the queue cannot be read."""
     queue, waiting = RecountQueue(context.store, context.table), set[str]()
     for batch in queue.waiting(also_unfinished=True):
         if batch.is_damaged:
@@ -172,7 +172,7 @@ class _VerifiedSoFar(Walked):
 def verify(
     context: TableContext, scope: Scope, on_progress: Progress | None, resume: str | PathLike[str] | None
 ) -> Verification:
-    """Return what `TableMaintenance.verify` does."""
+    """The result of `TableMaintenance.verify`."""
     ranges = scope.ranges(context)
     everywhere = [KeyRange()] if scope.place is None else ranges
     journal = Journal(resume, f"verify {context.table}: {scope}", _VerifiedSoFar)
@@ -191,7 +191,7 @@ def verify(
 def _with_missing(
     context: TableContext, scope: Scope, ranges: Sequence[KeyRange], findings: _VerifiedSoFar
 ) -> Verification:
-    """Return what was *findings*, with the counted pages that hosts now lack."""
+    """The verification with these *findings*, and with the counted pages that hosts now lack."""
     examples, first, missing = findings.damaged_rows(), list[MissingPages](), None
     damage = Damage(context.counts, examples)
     with suppress(TableNotFound):  # the index of hosts was dropped meanwhile
@@ -206,14 +206,14 @@ def _with_missing(
 
 
 def wanted_to_verify(context: TableContext) -> Wanted:
-    """Return what must be read of rows to verify them."""
+    """The columns and versions that must be read of rows to verify them."""
     names = context.codec.columns
     columns = [names.page, names.links, names.urls, context.codec.family]
     return Wanted(columns, versions=context.layouts.recent().versions)
 
 
 def verified(context: TableContext, rows: Iterable[Row], on_progress: Progress | None) -> Verification:
-    """Return what is damaged of *rows*, which have what `wanted_to_verify` names."""
+    """The verification of *rows*, which were read with `wanted_to_verify`."""
     findings = _VerifiedSoFar()
     deque(_verified(context, rows, on_progress, findings), maxlen=0)
     return findings.verification()

@@ -132,7 +132,7 @@ def pack(bodies: Sequence[bytes], *, compress: bool = True, threads: int = -1) -
 
 
 def most_unpacked(length: int, largest: int | None = None) -> int:
-    """Return how many bytes a frame of that *length* may contain, in a store for cells of up to *largest* bytes.
+    """The number of bytes that a frame of that *length* may contain, in a store for cells of up to *largest* bytes.
 
     >>> most_unpacked(30_000), most_unpacked(4_000_000, 10**9), most_unpacked(4_000_000, 10 * 2**20)
     (268435456, 1000000000, 268435456)
@@ -142,7 +142,7 @@ def most_unpacked(length: int, largest: int | None = None) -> int:
 
 
 def unpacked_size(stored: bytes) -> int:
-    """Return how many bytes `unpack` returns for a result of `pack`."""
+    """The number of bytes that `unpack` returns for a result of `pack`."""
     return zstandard.frame_content_size(stored) if stored.startswith(MAGIC) else len(stored)
 
 

@@ -1,4 +1,4 @@
-"""Pages as cells, and cells as pages."""
+"""Pages as cells, and cells as pages: their metadata, their captures, bodies and links."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class PageCodec:
         self._plain = [(name, self.columns.plain[name]) for name in layout.plain_columns]
 
     def contents(self, columns: Sequence[bytes]) -> list[bytes]:
-        """Return those of the stored *columns* that have content."""
+        """The stored *columns* that have content."""
         names = self.columns
         return [column for column in columns if column in (names.body, names.urls, names.capture, self.family)]
 
@@ -290,7 +290,7 @@ class PageCodec:
         return page if len(row.cells) == 1 else self.fill(page, row)
 
     def pages(self, rows: Sequence[Row]) -> Sequence[Page | None]:
-        """Return what `page` does for each of *rows*, in less time; raises `DamagedRow` for the first damaged one."""
+        """The page of each of *rows*, None for other rows; raises `DamagedRow` for the first damaged one."""
         column = self.columns.page
         try:
             pages = _PAGES.read_all([(key, *cells[column][0]) for key, cells in rows if column in cells])
@@ -376,7 +376,7 @@ class PageCodec:
         return Stored(deleted=deleted) if page is None else Stored(page, self.versions(row), deleted)
 
     def deleted(self, row: Row) -> Deleted | None:
-        """Return what a delete hides in *row*, or None if there was no delete."""
+        """The mark of a delete in *row*, or None if there was no delete."""
         cells = row.cells.get(self.columns.deleted)
         if not cells:
             return None

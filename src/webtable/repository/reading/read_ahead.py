@@ -1,4 +1,4 @@
-"""Read-ahead: the next pages are made in a thread while the caller works on those before them."""
+"""The damaged rows of an answer, and read-ahead: the next pages are made while the caller works on those before."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from webtable.store.metrics import Counts
 
 
-# --- The damaged rows that are found while a question is answered: they are skipped and counted; the first are kept
+# --- Damage -----------------------------------------------------------------------------------------------------------
 
 
 T = TypeVar("T")
 
 MOST_KEPT = 100
 """How many damaged rows an answer keeps."""
-_MOST_KNOWN = 10_000
+_MOST_REMEMBERED = 10_000
 
 
 # One damaged row is one `DamagedRow`; nothing else of an answer stops, and limits and tokens do not count it. Who wants
@@ -57,7 +57,7 @@ class Damage:
         # A row may be met at several entries of an index.
         if error.row in self._known:
             return
-        if len(self._known) < _MOST_KNOWN:
+        if len(self._known) < _MOST_REMEMBERED:
             self._known.add(error.row)
         self.count += 1
         self._counts("damaged")
@@ -73,7 +73,7 @@ class Damage:
                 yield value
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Read-ahead -------------------------------------------------------------------------------------------------------
 
 
 READ_AHEAD_BYTES = 8 * 2**20
@@ -106,13 +106,13 @@ def read_ahead(
             yield from piece.pages(damage)
 
 
-class Piece(Protocol):
+class HasMore(Protocol):
     """A piece of an answer, and whether there may be more."""
 
     has_more: bool
 
 
-P = TypeVar("P", bound=Piece)
+P = TypeVar("P", bound=HasMore)
 
 
 def ahead(pieces: Iterator[P], first: int = 1) -> Generator[P]:
@@ -139,25 +139,25 @@ def ahead(pieces: Iterator[P], first: int = 1) -> Generator[P]:
 
 def _pieces(
     rows: Iterator[Row], make: Callable[[Sequence[Row]], Made], at_once: int, first: int
-) -> Iterator[_PagePiece]:
+) -> Iterator[_MadePages]:
     for _ in range(first):
-        yield _PagePiece.of(rows, make, at_once, FIRST_ROWS)
+        yield _MadePages.of(rows, make, at_once, FIRST_ROWS)
     while True:
-        yield _PagePiece.of(rows, make, at_once, PIECE_ROWS)
+        yield _MadePages.of(rows, make, at_once, PIECE_ROWS)
 
 
 _PAGES = frozenset({Page})
 
 
 @dataclass(slots=True)
-class _PagePiece:
+class _MadePages:
     """What was made of some rows, and whether there may be more."""
 
     made: list[Page | DamagedRow | None]
     has_more: bool
 
     @classmethod
-    def of(cls, rows: Iterator[Row], make: Callable[[Sequence[Row]], Made], at_once: int, limit: int) -> _PagePiece:
+    def of(cls, rows: Iterator[Row], make: Callable[[Sequence[Row]], Made], at_once: int, limit: int) -> _MadePages:
         """Return the pages of the next rows, *limit* of them or up to READ_AHEAD_BYTES."""
         made: list[Page | DamagedRow | None] = []
         count = size = 0

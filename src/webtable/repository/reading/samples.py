@@ -122,6 +122,6 @@ def between(low: bytes, high: bytes, count: int) -> list[bytes]:
 
 
 def mean_bytes(rows: Sequence[Row | None]) -> int:
-    """Return how many bytes of values one of *rows* has on average."""
+    """The bytes of values of one of *rows*, on average."""
     sizes = [sum(len(cell.value) for cells in row.cells.values() for cell in cells) for row in rows if row]
     return sum(sizes) // max(1, len(sizes))

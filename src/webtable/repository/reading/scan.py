@@ -42,7 +42,7 @@ class ScanSpec(msgspec.Struct, frozen=True):
     keep: Callable[[bytes], bool] | None = None
 
     def kept(self, rows: Callable[[ScanSpec], Iterator[Row]]) -> Iterator[Row]:
-        """Return those of the *rows* of this scan that are to be kept, as many as its limit allows."""
+        """The *rows* of this scan that are to be kept, as many as its limit allows."""
         if self.keep is None:
             return rows(self)
         keep = self.keep

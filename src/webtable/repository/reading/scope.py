@@ -1,4 +1,4 @@
-"""The rows of the pages that a question is about: key ranges, one per salt, and a test for a single port."""
+"""The sites that people name, and their rows: key ranges, one per salt, and a test for a single port."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webtable.store import Store
 
 
-# --- The sites that people name: a domain, a host, a directory, one port, or everything -------------------------------
+# --- Sites ------------------------------------------------------------------------------------------------------------
 
 
 class HostOnly(NamedTuple):
@@ -126,7 +126,7 @@ def site_text(site: Site) -> str:
     return ALL.value if isinstance(site, AllPages) else str(parts_of_site(site))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Scopes -----------------------------------------------------------------------------------------------------------
 
 
 PLAIN_KEY = WebKey(Salt.none())

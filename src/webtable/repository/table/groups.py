@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from webtable.schema import IndexState, LayoutPlan
 
 
-# --- The links between pages: `table.links` ---------------------------------------------------------------------------
+# --- table.links ------------------------------------------------------------------------------------------------------
 
 
 class TableLinks:
@@ -140,7 +140,7 @@ class TableLinks:
         return links.links.links_freshness(self._context)
 
 
-# --- The indexes of a table: `table.indexes` --------------------------------------------------------------------------
+# --- table.indexes ----------------------------------------------------------------------------------------------------
 
 
 class TableIndexes:
@@ -235,7 +235,7 @@ class TableIndexes:
         )
 
 
-# --- The full text of a table: `table.search_index` -------------------------------------------------------------------
+# --- table.search_index -----------------------------------------------------------------------------------------------
 
 
 class TableSearchIndex:
@@ -287,7 +287,7 @@ class TableSearchIndex:
         return full_text.upkeep.drop(self._context)
 
 
-# --- The maintenance of a table: `table.maintenance` ------------------------------------------------------------------
+# --- table.maintenance ------------------------------------------------------------------------------------------------
 
 
 class CopyTarget(Protocol):

@@ -219,7 +219,9 @@ def _put(row: bytes, cells: Sequence[NewCell]) -> Put:
     return Put(row, list(newest.values()))
 
 
-# --- The signatures of main texts that pages lack for an index: of bodies that were stored before the table had it ----
+# --- Signatures -------------------------------------------------------------------------------------------------------
+#
+# Of the main texts of pages that were stored before the table had an index that needs them.
 
 
 def sign_pages(indexes: Iterable[Maintained]) -> bool:
@@ -260,7 +262,7 @@ def read_and_signed(context: TableContext, pages: Sequence[KeyedPage]) -> list[P
 
 
 def signed(context: TableContext, pages: Sequence[KeyedPage]) -> list[Page]:
-    """Return what `read_and_signed` does; a page whose body cannot be read stays without a signature."""
+    """The *pages* with their signatures, as by `read_and_signed`; one whose body cannot be read stays without."""
     results = read_and_signed(context, pages)
     return [result if isinstance(result, Page) else page for result, (_, page) in zip(results, pages, strict=True)]
 

@@ -136,7 +136,7 @@ class RecountQueue:
         return (_waiting(row, row.key in settled) for row in rows)
 
     def pending(self) -> Pending:
-        """Return how many pages and hosts wait to be counted, including those of writers that are still writing."""
+        """The pages and hosts that wait to be counted, including those of writers that are still writing."""
         pages, hosts, looked_at, is_all = set[bytes](), set[str](), 0, True
         for batch in self.waiting(also_unfinished=True):
             pages.update(batch.pages)
@@ -149,7 +149,7 @@ class RecountQueue:
         return Pending(len(pages), len(hosts), is_all)
 
     def unfinished(self) -> int:
-        """Return how many batches wait whose writer must have died: they were not marked as done in ten minutes."""
+        """The number of batches whose writer must have died: they were not marked as done in ten minutes."""
         return len(self._entered_before(now_in_milliseconds() - DEAD_AFTER_SECONDS * 1000) - self._done())
 
     def _done(self) -> set[bytes]:
@@ -177,7 +177,7 @@ class RecountQueue:
         self.write([Delete(batch.key, batch.timestamp, batch.row_columns) for batch in readable])
 
     def extent(self) -> tuple[int, int | None]:
-        """Return how many batches wait, and since when the oldest has waited, in epoch milliseconds."""
+        """The number of batches that wait, and since when the oldest has waited, in epoch milliseconds."""
         since = [_since(row) for row in self._store.scan(self.table, _BATCHES, Wanted(keys_only=True))]
         return len(since), min(filter(None, since), default=None)
 

@@ -215,7 +215,7 @@ class DriftComparison:
         return self._outdated(now)[0]
 
     def _outdated(self, cells: Sequence[SourcedCell]) -> tuple[list[SourcedCell], int]:
-        """Return those of *cells* that their pages no longer make, and how many belong to captures not stored yet."""
+        """The *cells* that their pages no longer make, and how many others belong to captures not stored yet."""
         stale = [cell for cell in cells if not cell.source]  # no writer will ever write such a cell
         pending = 0
         for of_page, made in self._by_page(cell for cell in cells if cell.source and cell.cell.timestamp < self._until):
@@ -668,7 +668,7 @@ class Maintenance:
         self._mend_pages = mend_pages
 
     def add(self, index: str, on_progress: Progress | None, *, dry_run: bool, workers: int = 1) -> int:
-        """Do what `TableIndexes.add` promises."""
+        """Add an index, as `TableIndexes.add` promises."""
         context = self._context
         check_workers(context, workers)
         ((name, state),) = defined([index]).items()
@@ -684,7 +684,7 @@ class Maintenance:
         return self.rebuild(name, on_progress, dry_run=False, workers=workers)
 
     def drop(self, index: str, *, dry_run: bool) -> IndexState:
-        """Do what `TableIndexes.drop` promises."""
+        """Drop an index, as `TableIndexes.drop` promises."""
         indexes = self._context.indexes
         maintained = indexes.named(index)
         if not dry_run:
@@ -697,7 +697,7 @@ class Maintenance:
         return maintained.state
 
     def rebuild(self, index: str, on_progress: Progress | None, *, dry_run: bool, workers: int = 1) -> int:
-        """Do what `TableIndexes.rebuild` promises."""
+        """Write all entries of an index, as `TableIndexes.rebuild` promises."""
         context = self._context
         check_workers(context, workers)
         maintained = context.indexes.named(index)
@@ -728,7 +728,7 @@ class Maintenance:
         return pages
 
     def _counted(self, on_progress: Progress | None) -> int:
-        """Return how many pages there are, for a preview."""
+        """The number of pages, for a preview."""
         wanted = Wanted([self._context.codec.columns.page], keys_only=True)
         return sum(1 for _ in counting(self._context.scan(wanted), on_progress))
 
@@ -743,7 +743,7 @@ class Maintenance:
         resume: str | PathLike[str] | None,
         workers: int = 1,
     ) -> Drift:
-        """Do what `TableIndexes.repair` promises, and `verify` with several *workers*."""
+        """Compare an index with its table, and with *apply* repair it, as `TableIndexes` promises."""
         checked_workers(workers)
         context, until = self._context, given_moment("as_of", as_of)
         maintained, damage = context.indexes.named(index), context.damage()

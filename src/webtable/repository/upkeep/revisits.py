@@ -60,7 +60,7 @@ class OpenRevisits:
         return any(self._store.scan(self.table, [OPEN], Wanted(keys_only=True), limit=1))
 
     def count(self, limit: int) -> int:
-        """Return how many revisits are open, at most *limit*."""
+        """The number of open revisits, at most *limit*."""
         return sum(1 for _ in self._store.scan(self.table, [OPEN], Wanted(keys_only=True), limit=limit))
 
     def enter(self, pages: Sequence[Page]) -> None:

@@ -1,4 +1,4 @@
-"""Updates of derived data by writers: the cells that are written before the pages of a batch, and after them."""
+"""Updates of derived data by writers, before and after the pages of a batch; and its removal with deleted pages."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ class BatchUpdate:
         return bool(new)
 
 
-# --- The removal of pages from the rows of others: their entries in indexes, their inlinks, and their counts ----------
+# --- Removal ----------------------------------------------------------------------------------------------------------
 
 
 _FOREVER = 2**63 - 2

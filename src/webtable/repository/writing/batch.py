@@ -52,7 +52,9 @@ if TYPE_CHECKING:
     from webtable.repository.writing.outcomes import PageOutcome
 
 
-# --- Concurrent writes: captures of the pages of a batch that other writers store while the batch is being stored -----
+# --- Concurrent writes ------------------------------------------------------------------------------------------------
+#
+# Captures of the pages of a batch that other writers store while the batch is being stored.
 #
 # Two writers that store captures of one page at once decide without knowing of each other. In a file, where a batch
 # is a transaction, the batch is prepared again if another writer has changed its rows. In other stores a batch reads
@@ -187,7 +189,7 @@ def settled(context: TableContext, writes: Sequence[ConcurrentWrite]) -> tuple[B
     return plan, {concurrent.row: now for concurrent, now, _ in there}
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- The path of a batch ----------------------------------------------------------------------------------------------
 
 
 CONTENT_BYTES = 8 * 2**20

@@ -68,7 +68,7 @@ class BatchPlan:
     writes: list[PlannedWrite]
     repeated: list[PageChange]
     refused: dict[int, WebTableError]
-    dropped: Mapping[int, Drop] = field(default_factory=dict)
+    dropped: Mapping[int, DroppedContents] = field(default_factory=dict)
     """The versions that are dropped for pages, because of the table's limit, by place."""
     unresolved: Mapping[int, Page] = field(default_factory=dict)
     """The captures that repeat content which is not stored, by place."""
@@ -213,7 +213,7 @@ def _rests_on_older(page: Page, stored: Stored) -> bool:
     return before.has_body and all(version.at != before.stored.content_at for version in versions)
 
 
-class Drop(NamedTuple):
+class DroppedContents(NamedTuple):
     """The contents that are dropped for one page of a batch: older ones, its own, or another one of its date."""
 
     pushed_out: int = 0
@@ -221,11 +221,13 @@ class Drop(NamedTuple):
     replaced: bool = False
 
 
-NOTHING_DROPPED = Drop()
+NOTHING_DROPPED = DroppedContents()
 
 
-def dropped(context: TableContext, writes: Sequence[PlannedWrite], stored: Mapping[bytes, Stored]) -> dict[int, Drop]:
-    """Return what *writes* drop, by the places of their pages in the batch, given the *stored* state before them.
+def dropped(
+    context: TableContext, writes: Sequence[PlannedWrite], stored: Mapping[bytes, Stored]
+) -> dict[int, DroppedContents]:
+    """The contents that *writes* drop, by the places of their pages in the batch, given the *stored* state before them.
 
     An older content that is also stored under a later date, because it was renewed, does not count as dropped.
     """
@@ -234,7 +236,7 @@ def dropped(context: TableContext, writes: Sequence[PlannedWrite], stored: Mappi
         return {}
     contents = [planned for planned in writes if planned.write.with_content]
     kept = _kept(context, contents, stored, limit)
-    drops: dict[int, Drop] = {}
+    drops: dict[int, DroppedContents] = {}
     for planned in contents:
         versions, page = kept[planned.row], planned.write.page
         place = next((at for at, version in enumerate(versions) if version.at <= page.fetched_at), len(versions))
@@ -274,7 +276,9 @@ def _is_late(row: bytes, writes: Sequence[PlannedWrite], stored: Mapping[bytes, 
     )
 
 
-# --- The pages of a batch as cells, ready to be sent: bodies digested, links counted, both compressed -----------------
+# --- Cells ------------------------------------------------------------------------------------------------------------
+#
+# The pages of a batch, ready to be sent: bodies digested, links counted, both compressed.
 
 
 SLICE_PAGES = 64

@@ -70,7 +70,7 @@ class _Original(NamedTuple):
 
 
 def sources_of(context: TableContext, batch: Sequence[KeyedPage], room: int) -> tuple[Sources, int]:
-    """Return what captures of *batch* repeat, of those that say so, and how many pages of *batch* that covers.
+    """The content that captures of *batch* repeat, of those that say so, and how many pages of *batch* that covers.
 
     It covers as many pages as repeat *room* bytes of stored content. A 304 that names no capture is left out: what is
     stored of its page decides.

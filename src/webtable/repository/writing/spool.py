@@ -99,7 +99,7 @@ class Log(Protocol):
     """A function that logs an event."""
 
     def __call__(self, level: int, event: str, text: str, seconds: float, reason: str = "") -> None:
-        """Do what `TableContext.log` does."""
+        """Count and log an event, as `TableContext.log`."""
 
 
 class Unsent:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from webtable.repository.writing.plan import Prepared
 
 
-# --- The pages that a writer holds: those that wait to be sent, and the batches in flight -----------------------------
+# --- Buffer and batches in flight -------------------------------------------------------------------------------------
 
 
 ENTRY_BYTES = 4_000
@@ -276,7 +276,7 @@ def _merged(before: PageOutcome, outcome: PageOutcome) -> PageOutcome:
     )
 
 
-# --- Writers that are left open when the interpreter exits ------------------------------------------------------------
+# --- Writers that are left open ---------------------------------------------------------------------------------------
 
 
 _open: set[Writer] = set()
