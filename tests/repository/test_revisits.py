@@ -265,7 +265,7 @@ def test_a_later_capture_does_not_keep_a_revisit_from_being_completed(crawl):
 
 
 def test_very_many_revisits_of_one_capture_are_completed_with_it(crawl, monkeypatch):
-    monkeypatch.setattr("webtable.repository.derived.revisits.AT_ONCE", 50)
+    monkeypatch.setattr("webtable.repository.upkeep.revisits.AT_ONCE", 50)
     with crawl.table.writer() as writer:
         for number in range(120):
             writer.put(crawl.revisit(f"y{number}", 3, "x", date=1))

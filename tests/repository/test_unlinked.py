@@ -124,7 +124,7 @@ def test_a_mark_that_cannot_be_read_is_no_mark_until_the_next_refresh(own):
     ((column, (cell, *_)),) = row.cells.items()
     damaged = cell.value.replace(b"20", b"19", 1)
     own.store.write(meta, [webtable.store.Put(b"links", [webtable.store.NewCell(column, cell.timestamp, damaged)])])
-    own._context.refreshed._known.forget()
+    own._context.refreshed._cached.forget()
 
     assert counts_of(own) is None
     own.links.refresh()

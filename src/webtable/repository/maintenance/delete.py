@@ -338,7 +338,7 @@ class Erasure:
         for row, cells in inlinks_of(context.store, context.table, self._family, keys, ALL_SOURCES):
             for column, cell in cells:
                 if is_erased(self._source(column)):
-                    # Up to its own date only, and a cell dated in the future alone: see `repository.stored.cells`.
+                    # Up to its own date only, and a cell dated in the future alone: see `page_storage.cells`.
                     deletes.append(Delete(row, cell.timestamp, [column], exact=cell.timestamp > now))
         return deletes
 
