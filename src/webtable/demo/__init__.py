@@ -15,7 +15,7 @@ import webtable
 from webtable._clock import clock
 from webtable._files import OWNER_ONLY_FOLDER, private_opener
 from webtable.formats import read_pages
-from webtable.formats.warc_out import record
+from webtable.formats.warc_out import new_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,7 +117,7 @@ def _moved_records(crawl: bytes, by: timedelta) -> Iterator[bytes]:
         moment = datetime.fromisoformat(date) + by
         block = _PAGE_DATE.sub(moved_page_date, _HTTP_DATE.sub(moved_http_date, block))
         identity = uuid.uuid5(uuid.NAMESPACE_URL, f"{fields['WARC-Target-URI']} {moment}")
-        yield b"".join(record(kind, moment, fields.items(), (block,), media=media, identity=identity).parts)
+        yield b"".join(new_record(kind, moment, fields.items(), (block,), media=media, identity=identity).parts)
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import shutil
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -18,7 +18,7 @@ import msgspec
 from webtable._clock import clock
 from webtable._files import atomic_file, naming_errors, partial_path
 from webtable.errors import DamagedRow, InvalidArgument
-from webtable.formats.warc_out import MeasuredFile, WarcFiles, date_text, sha256, software, write_page_records
+from webtable.formats.warc_out import MeasuredFile, WARCFiles, date_text, sha256, software, write_page_records
 from webtable.progress import counting
 from webtable.repository.context import TableContext
 from webtable.repository.questions.captures import kept
@@ -36,9 +36,10 @@ if TYPE_CHECKING:
     from webtable.repository.table.web_table import WebTable
 
 FILE_BYTES = 1_000_000_000
-"""The default size at which a WARC file ends, as the guidelines of WARC recommend."""
+"""The default size at which a file ends; for WARC files the guidelines of WARC recommend it."""
 INDEX = "index.cdxj"
-_PROGRESS_PAGES = 100
+PROGRESS_PAGES = 100
+"""After how many pages progress is reported: a page may have thousands of captures."""
 
 
 @dataclass
@@ -61,6 +62,24 @@ class Archived:
         self.bytes += file.size
 
 
+def each_page(
+    table: WebTable, scope: Scope, archived: Archived, on_progress: Progress | None
+) -> Iterator[Iterator[Page]]:
+    """Yield the captures of each page that *table* keeps in *scope*, oldest first; damaged rows are counted."""
+    context = TableContext.of(table.store, table.table, table.layout, strict=table.strict)
+    damage = context.damage(archived.examples)
+    pages = groupby(kept(context, scope, damage), attrgetter("url"))
+    for _, captures in counting(pages, on_progress, PROGRESS_PAGES):
+        yield captures
+    archived.damaged = damage.count
+
+
+def check_file_bytes(file_bytes: int) -> None:
+    """Raise `InvalidArgument` unless *file_bytes* is a whole number above 0."""
+    if type(file_bytes) is not int or file_bytes < 1:
+        raise InvalidArgument(f"file_bytes={file_bytes!r} must be a number of bytes above 0")
+
+
 def write_warc(
     table: WebTable,
     folder: str | PathLike[str],
@@ -80,19 +99,15 @@ def write_warc(
     `FullScanNeeded`, `InvalidURL`, `InvalidArgument`, and `OSError`.
     """
     scope, folder = Scope.of(site), Path(folder).resolve()
-    _check_file_bytes(file_bytes)
+    check_file_bytes(file_bytes)
     archived = Archived()
-    with _new_folder(folder) as part, TemporaryTables("CREATE TABLE line (line BLOB)", "BEGIN") as scratch:
-
-        def indexed(line: bytes) -> None:
-            if with_index:
-                scratch.run("INSERT INTO line VALUES (?)", [line])
+    with _new_folder(folder) as part, TemporaryTables(_LINES, "BEGIN") as scratch:
 
         def opened(name: str) -> IO[bytes]:
             return (part / name).open("xb")
 
-        files = WarcFiles(opened, file_bytes, indexed, archived.add)
-        _fill(files, table, scope, archived, on_progress, lambda _: None)
+        files = WARCFiles(opened, file_bytes, _indexed(scratch) if with_index else lambda _: None, archived.add)
+        _fill(files, each_page(table, scope, archived, on_progress), archived, lambda _: None)
         if with_index:
             with opened(INDEX) as index:
                 index.writelines(_sorted(scratch))
@@ -114,10 +129,11 @@ def write_wacz(
     is complete. Returns what it has, and raises as `write_warc` does.
     """
     scope, file = Scope.of(site), Path(file).resolve()
-    _check_file_bytes(file_bytes)
+    check_file_bytes(file_bytes)
+    if file.is_dir() or not file.parent.is_dir():
+        raise InvalidArgument(f"{file}: cannot write an archive there; name a file in an existing directory")
     archived = Archived()
-    tables = ("CREATE TABLE line (line BLOB)", "CREATE TABLE page (number INTEGER PRIMARY KEY, line BLOB)", "BEGIN")
-    _check_file(file)
+    tables = (_LINES, "CREATE TABLE page (number INTEGER PRIMARY KEY, line BLOB)", "BEGIN")
     with atomic_file(file) as part, ZipFile(part, "w") as zipped, TemporaryTables(*tables) as scratch:
         package = Package(zipped)
 
@@ -129,55 +145,40 @@ def write_wacz(
             if line := page_line(page, archived.pages):
                 scratch.run("INSERT INTO page VALUES (?, ?)", [archived.pages, line])
 
-        files = WarcFiles(
-            package.open, file_bytes, lambda line: scratch.run("INSERT INTO line VALUES (?)", [line]), written
-        )
-        _fill(files, table, scope, archived, on_progress, listed)
+        files = WARCFiles(package.open, file_bytes, _indexed(scratch), written)
+        _fill(files, each_page(table, scope, archived, on_progress), archived, listed)
         package.write("indexes/index.cdx", _sorted(scratch))
-        package.write("pages/pages.jsonl", page_lines(line for (line,) in scratch.rows(_PAGES)))
+        lines = (line for (line,) in scratch.rows("SELECT line FROM page ORDER BY number"))
+        package.write("pages/pages.jsonl", chain([_PAGES_HEADER], lines))
         package.finish(clock.now())
     return archived
 
 
-_PAGES = "SELECT line FROM page ORDER BY number"
+_LINES = "CREATE TABLE line (line BLOB)"
+
+
+def _indexed(scratch: TemporaryTables) -> Callable[[bytes], object]:
+    return lambda line: scratch.run("INSERT INTO line VALUES (?)", [line])
 
 
 def _sorted(scratch: TemporaryTables) -> Iterator[bytes]:
-    """Yield the lines of the index sorted by bytes, which SQLite does on disk if there are many."""
+    # A player finds a line by bisection. SQLite sorts on disk if there are many.
     return (line for (line,) in scratch.rows("SELECT line FROM line ORDER BY line"))
 
 
 def _fill(
-    files: WarcFiles,
-    table: WebTable,
-    scope: Scope,
-    archived: Archived,
-    on_progress: Progress | None,
-    listed: Callable[[Page], None],
+    files: WARCFiles, pages: Iterable[Iterator[Page]], archived: Archived, listed: Callable[[Page], None]
 ) -> None:
-    """Write all captures into *files*, and call *listed* with the newest capture of each page."""
-    context = TableContext.of(table.store, table.table, table.layout, strict=table.strict)
-    damage = context.damage(archived.examples)
+    """Write the captures of *pages* into *files*, and call *listed* with the newest capture of each page."""
     try:
-        pages = groupby(kept(context, scope, damage), attrgetter("url"))
-        for _, captures in counting(pages, on_progress, _PROGRESS_PAGES):
+        for captures in pages:
             _, newest = write_page_records(captures, files.write)
             listed(newest)
             archived.pages += 1
         files.close()
     finally:
         files.abandon()
-    archived.records, archived.damaged, archived.incomplete = files.records, damage.count, files.incomplete
-
-
-def _check_file_bytes(file_bytes: int) -> None:
-    if type(file_bytes) is not int or file_bytes < 1:
-        raise InvalidArgument(f"file_bytes={file_bytes!r} must be a number of bytes above 0")
-
-
-def _check_file(path: Path) -> None:
-    if path.is_dir() or not path.parent.is_dir():
-        raise InvalidArgument(f"{path}: cannot write an archive there; name a file in an existing directory")
+    archived.records, archived.incomplete = files.records, files.incomplete
 
 
 @contextmanager
@@ -201,18 +202,20 @@ def _new_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
+# --- WACZ: "Web Archive Collection Zipped" of Webrecorder, version 1.1.1 ----------------------------------------------
+#
+# A zip of uncompressed entries, so that a player reads a single record of a WARC file in it, by the offset in the
+# index: archive/, indexes/index.cdx, pages/pages.jsonl, datapackage.json with the digests of all of these, and
+# datapackage-digest.json with the digest of that one.
+
+
 VERSION = "1.1.1"
+_PAGES_HEADER = msgspec.json.encode({"format": "json-pages-1.0", "id": "pages", "title": "All pages"}) + b"\n"
 _SHOWN_TYPES = frozenset({None, "text/html", "application/xhtml+xml", "text/plain"})
 
 
 class Package:
-    """The entries of a WACZ file that is being written to *file*; WARC files are opened in archive/.
-
-    WACZ is the specification "Web Archive Collection Zipped" of Webrecorder: a zip of uncompressed entries, so that a
-    player reads a single record of a WARC file in it, by the offset in the index: archive/, indexes/index.cdx,
-    pages/pages.jsonl, datapackage.json with the digests of all of these, and datapackage-digest.json with the digest of
-    that one.
-    """
+    """The entries of a WACZ file that is being written to *file*; WARC files are opened in archive/."""
 
     def __init__(self, file: ZipFile) -> None:
         self._zip = file
@@ -250,12 +253,6 @@ class Package:
         self._zip.writestr(_entry("datapackage.json"), data)
         digest = {"path": "datapackage.json", "hash": sha256(data)}
         self._zip.writestr(_entry("datapackage-digest.json"), msgspec.json.encode(digest))
-
-
-def page_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield pages.jsonl: its header line, and the *lines* of its pages."""
-    yield msgspec.json.encode({"format": "json-pages-1.0", "id": "pages", "title": "All pages"}) + b"\n"
-    yield from lines
 
 
 def page_line(page: Page, number: int) -> bytes | None:

@@ -1,4 +1,4 @@
-"""Export of the captures of a table into a directory; a file is complete before the manifest lists it."""
+"""Exports of the captures of a table: manifest, verification and reading, files of each format, and the run itself."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from typing import (
     Final,
     Literal,
     NamedTuple,
-    Protocol,
     TypeAlias,
     get_args,
 )
@@ -36,14 +35,12 @@ from webtable._clock import clock
 from webtable._files import Folder, atomic_file, naming_errors
 from webtable._limits import EXPORT_LIMITS
 from webtable.errors import DamagedRow, FormatError, InvalidArgument, WebTableError
-from webtable.formats.archives import Archived
-from webtable.formats.parquet import as_put
+from webtable.formats.archives import FILE_BYTES, PROGRESS_PAGES, Archived, check_file_bytes, each_page
 from webtable.formats.read import read_pages
 from webtable.formats.read_report import ReadReport
-from webtable.formats.warc_out import Written, capture, software, warcinfo, write_member, write_page_records
+from webtable.formats.warc_out import WARCFile, as_put, software
 from webtable.page.json_lines import page_to_json
 from webtable.page.page import LINK_BYTES
-from webtable.progress import counting
 from webtable.repository.answers.arrow import BATCH_BYTES, BATCH_ROWS, batch_of, new_file, schema_of
 from webtable.repository.answers.columns import PAGES, column
 from webtable.repository.context import TableContext
@@ -58,7 +55,6 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from webtable._limits import ReadLimits
-    from webtable.formats.warc_out import WARCRecord
     from webtable.page.page import Page
     from webtable.repository.arguments import Progress
     from webtable.repository.reading.scope import Site
@@ -66,7 +62,7 @@ if TYPE_CHECKING:
     from webtable.rowkey import KeyRange
 
 
-# --- The manifest of an export (table, files, digests and counts), and functions that verify and read an export by it
+# --- The manifest, and what verifies and reads an export by it --------------------------------------------------------
 #
 # An export may come from a stranger, so only files beside the manifest are opened (`Folder`), and all sizes are
 # limited.
@@ -364,26 +360,10 @@ def read_export(
                 yield from read_pages(file, types=None, report=report, limits=limits)
 
 
-# --- Writers of the files of an export, one for each format: the captures of a page are written one after another -----
-
-
-class CaptureFile(Protocol):
-    """A file that captures are written to.
-
-    `waiting` is about how many bytes are still to be written; `incomplete` counts captures of which something was left
-    out because it is too long for the format.
-    """
-
-    waiting: int
-    incomplete: int
-
-    def write(self, captures: Iterator[Page]) -> int:
-        """Write the captures of a page, oldest first, and return how many could be written."""
-        ...
-
-    def close(self) -> None:
-        """Write the captures that are waiting; the file itself stays open."""
-        ...
+# --- Files of captures, one class for each format ---------------------------------------------------------------------
+#
+# `write` takes the captures of a page, oldest first. `waiting` is about how many bytes are still to be written, and
+# `incomplete` counts captures of which something is too long for the format. `close` leaves the file itself open.
 
 
 class JSONLinesFile:
@@ -457,45 +437,12 @@ class ParquetFile:
         self._rows, self.waiting = [], 0
 
 
-class WARCFile:
-    """Captures as WARC records, each a gzip member if the name of the file ends with .gz."""
-
-    waiting = 0
-
-    def __init__(self, file: IO[bytes], name: str) -> None:
-        self._file = file
-        self._write_record = write_member if name.lower().endswith(".gz") else _write_plain
-        self.incomplete: int = 0
-        info = warcinfo(name, software(), clock.now())
-        self._info = info.id
-        self._write_record(file, info)
-
-    def write(self, captures: Iterator[Page]) -> int:
-        """Write a record for each capture of a page."""
-        return write_page_records(captures, self._write)[0]
-
-    def _write(self, page: Page, repeated: Written | None) -> Written:
-        record = capture(page, self._info, repeated)
-        self._write_record(self._file, record)
-        self.incomplete += bool(record.left_out)
-        return Written(record.id, record.digest)
-
-    def close(self) -> None:
-        """Do nothing: each record is written completely."""
-
-
-def _write_plain(file: IO[bytes], record: WARCRecord) -> None:
-    file.writelines(record.parts)
-
-
+CaptureFile: TypeAlias = WARCFile | ParquetFile | JSONLinesFile
 KINDS: dict[Format, Callable[[IO[bytes], str], CaptureFile]] = {
     "warc": WARCFile,
     "parquet": ParquetFile,
     "jsonl": JSONLinesFile,
 }
-
-
-# ----------------------------------------------------------------------------------------------------------------------
 
 
 # --- The folder of an export, which one process writes to at a time ---------------------------------------------------
@@ -518,8 +465,9 @@ def locked_folder(folder: Path) -> Iterator[Folder]:
         yield opened
 
 
-# --- Files of captures with numbers in their names: each appears when it is complete, and is as large as was asked
-# for
+# --- Numbered files ---------------------------------------------------------------------------------------------------
+#
+# Each appears when it is complete, and is as large as its export wants it.
 
 
 _Captures: TypeAlias = tuple[str, "Iterator[Page]"]
@@ -617,7 +565,7 @@ class _FileCounts:
         return capture
 
 
-# --- All captures of a site as one file, in the format that its name says ---------------------------------------------
+# --- One file of all captures -----------------------------------------------------------------------------------------
 
 
 CAPTURE_ENDINGS: Final[dict[str, Format]] = {
@@ -629,7 +577,6 @@ CAPTURE_ENDINGS: Final[dict[str, Format]] = {
     ".parquet": "parquet",
 }
 """The formats by the endings of the names of files."""
-_PROGRESS_PAGES: Final = 100
 
 
 def capture_format(file: str | PathLike[str]) -> Format | None:
@@ -657,13 +604,10 @@ def write_captures(
     if form is None or path.is_dir() or not path.parent.is_dir():
         endings = ", ".join(CAPTURE_ENDINGS)
         raise InvalidArgument(f"{file}: name a file in an existing directory whose name ends with {endings}")
-    context = TableContext.of(table.store, table.table, table.layout, strict=table.strict)
     archived = Archived()
-    damage = context.damage(archived.examples)
     with atomic_file(path) as part, part.open("wb") as opened:
         kind = KINDS[form](opened, path.name)
-        pages = groupby(kept(context, scope, damage), attrgetter("url"))
-        for _, captures in counting(pages, on_progress, _PROGRESS_PAGES):
+        for captures in each_page(table, scope, archived, on_progress):
             count = kind.write(captures)
             archived.pages += count > 0
             archived.records += count
@@ -672,14 +616,13 @@ def write_captures(
         os.fsync(opened.fileno())
         archived.bytes = opened.tell()
     archived.files.append(path.name)
-    archived.damaged, archived.incomplete = damage.count, kind.incomplete
+    archived.incomplete = kind.incomplete
     return archived
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Exports ----------------------------------------------------------------------------------------------------------
 
 
-FILE_BYTES: Final = 1_000_000_000
 PARTS_A_WORKER: Final = 4
 """How many parts each worker writes, in at least as many files."""
 FILES_A_PART: Final = 1_000
@@ -727,14 +670,19 @@ def write_export(
     scope, folder = Scope.of(site), Path(folder).resolve()
     if format not in get_args(Format):
         raise InvalidArgument(f"format={format!r} must be one of {', '.join(get_args(Format))}")
-    if type(file_bytes) is not int or file_bytes < 1:
-        raise InvalidArgument(f"file_bytes={file_bytes!r} must be a number of bytes above 0")
+    check_file_bytes(file_bytes)
     context = TableContext.of(table.store, table.table, table.layout, strict=table.strict)
     scope.ranges(context)  # raises before a folder is made
     check_workers(context, workers)
-    with _locked_folder(folder, resume=resume) as opened:
+    with locked_folder(folder) as opened:
+        present = opened.names()
+        if present and not resume:
+            hint = "; --resume completes an export that was interrupted" if NAME in present else ""
+            raise InvalidArgument(f"{folder}: the directory is not empty{hint}; name a new or empty one")
+        if present and NAME not in present:
+            raise InvalidArgument(f"{folder}: there is no {NAME}, so nothing to resume; name a new or empty directory")
         manifest = _new_manifest(context, site, format)
-        if opened.kind(NAME) is None:
+        if not present:
             manifest.write(folder)
             exported = Exported(manifest)
         else:
@@ -761,19 +709,6 @@ def _new_manifest(context: TableContext, site: Site | None, form: Format) -> Man
         layout=context.layouts.recent(),
         indexes=tuple(sorted(index.state.of or index.name for index in indexes)),
     )
-
-
-@contextmanager
-def _locked_folder(folder: Path, *, resume: bool) -> Iterator[Folder]:
-    """Give *folder*, locked while the block runs, and made if it is missing; raises `InvalidArgument`."""
-    with locked_folder(folder) as opened:
-        present = opened.names()
-        if present and not resume:
-            hint = "; --resume completes an export that was interrupted" if NAME in present else ""
-            raise InvalidArgument(f"{folder}: the directory is not empty{hint}; name a new or empty one")
-        if present and NAME not in present:
-            raise InvalidArgument(f"{folder}: there is no {NAME}, so nothing to resume; name a new or empty directory")
-        yield opened
 
 
 def _drop_unlisted(folder: Folder, manifest: Manifest) -> None:
@@ -885,7 +820,7 @@ class _Export:
         self._exported.manifest.write(self._folder)
 
     def _report(self, pages: int) -> None:
-        if self._on_progress is not None and pages % _PROGRESS_PAGES == 0:
+        if self._on_progress is not None and pages % PROGRESS_PAGES == 0:
             self._on_progress(pages)
 
 

@@ -28,6 +28,7 @@ from webtable._checksums import UNREADABLE, unsealed
 from webtable._clock import clock
 from webtable._files import naming_errors
 from webtable.errors import DamagedRow, FormatError, InvalidArgument
+from webtable.formats.archives import check_file_bytes
 from webtable.formats.exports import digest_of, locked_folder, sealed_bytes, write_sealed
 from webtable.formats.warc_out import software
 from webtable.repository.answers.arrow import BATCH_ROWS, GROUP_BYTES, GROUP_ROWS, arrow, new_file, type_of
@@ -469,8 +470,7 @@ def write_lake(
     if since not in ("last", None):
         reason = "pages may be stored later under dates before any moment, so only the last export can be compared with"
         raise InvalidArgument(f"since={since!r} must be 'last': {reason}")
-    if type(file_bytes) is not int or file_bytes < 1:
-        raise InvalidArgument(f"file_bytes={file_bytes!r} must be a number of bytes above 0")
+    check_file_bytes(file_bytes)
     Scope.of(site).ranges(TableContext.of(table.store, table.table, table.layout, strict=table.strict))
     wanted = LakeManifest(
         table=table.table,

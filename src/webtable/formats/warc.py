@@ -1,4 +1,4 @@
-"""Reader of pages in WARC files (ISO 28500, WARC 1.0 and 1.1)."""
+"""Reader of WARC files (ISO 28500, WARC 1.0 and 1.1): their records, which request a response answers, and its page."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
@@ -25,7 +27,6 @@ from webtable.formats.http import (
     parse_request,
     parse_response,
 )
-from webtable.formats.parquet import extra_fields
 from webtable.formats.read_report import (
     Damaged,
     DamagedFile,
@@ -39,9 +40,10 @@ from webtable.formats.read_report import (
 )
 from webtable.page.body import looks_like_html, payload_digest
 from webtable.page.headers import Headers, media_type
-from webtable.page.json_lines import attributes
+from webtable.page.json_lines import TYPES, attributes
 from webtable.page.methods import DEFAULT_METHODS, GET, GET_REQUEST, Request, is_wanted, request_of, stored_url
 from webtable.page.page import BLANK, Page
+from webtable.repository.page_storage.state import GIVEN
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
@@ -275,7 +277,7 @@ def _remove(lists: dict[Any, list[Record]], key: str | tuple[str, str], record: 
         del lists[key]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Pages ------------------------------------------------------------------------------------------------------------
 
 
 # How much of a large record is read to see whether its type is wanted; the rest of a film is skipped.
@@ -293,6 +295,12 @@ ORIGINAL = "X-Archive-Orig-"
 """The prefix of the names of headers that do not fit the body as webtable writes it."""
 RENAMED = "WebTable-Renamed"
 """The field of a record that lists the names of those headers."""
+FIELD = "WebTable-Page"
+"""The field with what a reader would not find in the rest of a record that webtable has written, as JSON."""
+MOST_OF_FIELD = 200_000
+"""Bytes of its value: readers skip a record with a head over `ReadLimits.head`."""
+FIELD_NAMES = tuple(name for name in GIVEN if name not in ("url", "fetched_at"))
+"""The fields of a page that it may have; `body` is null if no body is stored, not even an empty one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -343,6 +351,28 @@ def read_warc(
         yield from filter(None, map(page_of, exchanges.rest()))
         raise
     yield from filter(None, map(page_of, exchanges.rest()))
+
+
+_ExtraFields = msgspec.defstruct(
+    "_ExtraFields", [(name, kind | UnsetType, UNSET) for name, kind in TYPES.items() if name in FIELD_NAMES]
+)
+_decode_extra = msgspec.json.Decoder(_ExtraFields).decode
+
+
+def extra_fields(fields: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of the page from the *fields* of a record, by their names in lower case; raises `Damaged`."""
+    value = fields.get(FIELD.lower())
+    if value is None:
+        return {}
+    try:
+        decoded = msgspec.structs.asdict(_decode_extra(value))
+    except (ValueError, RecursionError) as exc:
+        raise Damaged(f"its {FIELD} cannot be read: {exc}") from exc
+    extra = {name: value for name, value in decoded.items() if value is not UNSET}
+    for name in ("last_modified", "content_at", "repeats_at"):
+        if extra.get(name) is not None and extra[name].tzinfo is None:
+            raise Damaged(f"its {FIELD} has a {name} without a time zone")
+    return extra
 
 
 def _reported(record: Record, source: str, report: ReadReport, options: WARCOptions) -> Page | None:

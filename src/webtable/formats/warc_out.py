@@ -1,4 +1,4 @@
-"""Writers of WARC files (ISO 28500, WARC 1.1, one gzip member per record) and of their CDXJ lines."""
+"""Captures as they are put again, as WARC records (ISO 28500, WARC 1.1), as lines of a CDXJ index, and WARC files."""
 
 from __future__ import annotations
 
@@ -14,25 +14,47 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec.structs import replace
 
 from webtable._clock import clock
-from webtable.formats.parquet import FIELD, NAMES, NOT_MODIFIED, as_put, field_value
 from webtable.formats.read_report import Damaged, LeftOut
-from webtable.formats.warc import ORIGINAL, RENAMED, page_of_record
+from webtable.formats.warc import FIELD, FIELD_NAMES, MOST_OF_FIELD, ORIGINAL, RENAMED, page_of_record
 from webtable.page.body import algorithm_of
-from webtable.page.facts import filled
+from webtable.page.facts import filled, html_facts
 from webtable.page.headers import media_type
-from webtable.page.json_lines import values_of
+from webtable.page.json_lines import page_with, values_of
 from webtable.page.methods import GET, split_request
 from webtable.page.page import Page
 from webtable.page.parts import SAID
+from webtable.repository.page_storage.state import GIVEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
 
-# --- Captures as WARC records (ISO 28500, WARC 1.1): responses, and revisits that name the record they repeat ---------
+# --- Captures as they are put again -----------------------------------------------------------------------------------
+
+
+NOT_MODIFIED = 304
+
+
+def as_put(page: Page) -> Page:
+    """The capture *page*, which `kept` has returned, in the form in which it must be put to become the same.
+
+    It names what its HTML says, so that nothing more is looked for in that. An open revisit says what it repeats. Where
+    that does not follow otherwise, the `content_at` of another capture says whether it is a separate version or repeats
+    the content of a date: the two must not be confused, nor taken for a repeat of older content.
+    """
+    capture = replace(page_with(values_of(page, GIVEN)), _html_facts=html_facts(page))
+    if page.stored.content_at == page.fetched_at or page.same_as is not None:
+        return capture
+    if page.body is not None:
+        return replace(capture, _content_at=None)
+    return replace(capture, same_as=page.url, truncated=False, outlinks=None)
+
+
+# --- WARC records: responses, and revisits that name the record they repeat -------------------------------------------
 #
 # Bodies are stored without their transfer and content encodings. So the headers that describe these, and a length
 # that is not that of the body, are written with the prefix `X-Archive-Orig-`: a reader would take the body for
@@ -45,13 +67,6 @@ RESPONSE = "application/http; msgtype=response"
 REVISIT = "http://netpreserve.org/warc/1.1/revisit/"
 """The beginning of the profile of a revisit, before `identical-payload-digest` or `server-not-modified`."""
 _LINE_ENDS = re.compile(r"[\r\n]+")
-
-
-class Written(NamedTuple):
-    """A record that was written: its ID, and the digest of its payload."""
-
-    id: str
-    digest: str
 
 
 class WARCRecord(NamedTuple):
@@ -69,10 +84,10 @@ class WARCRecord(NamedTuple):
 def warcinfo(filename: str, software: str, now: datetime) -> WARCRecord:
     """Return the record that opens the file *filename*."""
     block = f"software: {software}\r\nformat: WARC File Format 1.1\r\n".encode()
-    return record("warcinfo", now, [("WARC-Filename", filename)], (block,), media="application/warc-fields")
+    return new_record("warcinfo", now, [("WARC-Filename", filename)], (block,), media="application/warc-fields")
 
 
-def capture(page: Page, info: str, repeated: Written | None = None) -> WARCRecord:
+def capture_record(page: Page, info: str, repeated: WARCRecord | None = None) -> WARCRecord:
     """Return the record of the capture *page*; *info* is the ID of the file's warcinfo record.
 
     A capture that repeats the content of its URL at its `content_at`, whose record is *repeated*, is a revisit of that.
@@ -94,7 +109,7 @@ def capture(page: Page, info: str, repeated: Written | None = None) -> WARCRecor
     head, extra = _head_and_extra(expected, kind, fields, _head(page, renamed))
     text, left_out = field_value(extra)
     fields += [*(((FIELD, text),) if extra else ()), ("WARC-Warcinfo-ID", info)]
-    made = record(kind, page.fetched_at, fields, (head, page.body or b""), digest=digest)
+    made = new_record(kind, page.fetched_at, fields, (head, page.body or b""), digest=digest)
     return made._replace(left_out=tuple(left_out))
 
 
@@ -104,7 +119,7 @@ def _is_revisit(page: Page, expected: Page) -> bool:
     return expected.same_as is not None or expected.digest is not None
 
 
-def _repetition(expected: Page, repeated: Written | None) -> Iterator[tuple[str, str]]:
+def _repetition(expected: Page, repeated: WARCRecord | None) -> Iterator[tuple[str, str]]:
     yield "WARC-Profile", f"{REVISIT}identical-payload-digest"
     if expected.same_as is None:
         return
@@ -165,7 +180,7 @@ def _read_again(
 def _differences(expected: Page, reread: Page) -> dict[str, Any]:
     """Return the fields of *expected* that matter for its kind and that *reread* lacks."""
     compared_already = ("body", "same_as", *_measured(expected))
-    names = [name for name in NAMES if name not in compared_already]
+    names = [name for name in FIELD_NAMES if name not in compared_already]
     own, others = values_of(expected, names), values_of(reread, names)
     extra = {name: value for name, value in own.items() if value != others[name]}
     if any(value is None and name in SAID for name, value in extra.items()) or (
@@ -176,13 +191,23 @@ def _differences(expected: Page, reread: Page) -> dict[str, Any]:
     return {name: value for name, value in extra.items() if value is not None}
 
 
+def field_value(extra: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """The value of the field `FIELD`, and the names of page fields that are too long for it, the longest first."""
+    parts = {name: msgspec.json.encode(value) for name, value in extra.items()}
+    left_out = []
+    while sum(map(len, parts.values())) > MOST_OF_FIELD:
+        left_out.append(max(parts, key=lambda name: len(parts[name])))
+        del parts[left_out[-1]]
+    return msgspec.json.encode({name: msgspec.Raw(value) for name, value in parts.items()}).decode(), left_out
+
+
 def _measured(expected: Page) -> tuple[str, ...]:
     """Return the fields that are extracted from the body of *expected*, whatever the record says."""
     is_told = expected.body is None or (expected.truncated and (expected.size or 0) > len(expected.body))
     return () if is_told else ("digest", "size")
 
 
-def _payload_digest(page: Page, repeated: Written | None) -> str:
+def _payload_digest(page: Page, repeated: WARCRecord | None) -> str:
     """Return the digest of the body as it is written, or of the one that is repeated; empty if it is unknown.
 
     It is SHA-256, which readers know; another algorithm only if the body is missing and has no other digest.
@@ -211,7 +236,7 @@ def sha256(*parts: bytes) -> str:
     return f"sha256:{digest.hexdigest()}"
 
 
-def record(
+def new_record(
     kind: str,
     moment: datetime,
     fields: Iterable[tuple[str, str]],
@@ -265,7 +290,7 @@ def _identified(page: Page) -> Iterator[tuple[str, str]]:
         yield "WARC-Identified-Payload-Type", _LINE_ENDS.sub(" ", page.content_type)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Lines of a CDXJ index --------------------------------------------------------------------------------------------
 
 
 _WWW = re.compile(r"www\d*\.")
@@ -322,6 +347,9 @@ def software() -> str:
         return "webtable"
 
 
+# --- WARC files -------------------------------------------------------------------------------------------------------
+
+
 class MeasuredFile:
     """A file that is being written, with its size and digest so far."""
 
@@ -343,20 +371,63 @@ class MeasuredFile:
         return f"sha256:{self._sha256.hexdigest()}"
 
 
-def write_page_records(captures: Iterable[Page], write: Callable[[Page, Written | None], Written]) -> tuple[int, Page]:
+class WARCFile:
+    """Captures as WARC records, each a gzip member if the name of the file ends with .gz.
+
+    `incomplete` counts those of which something is too long to be written; none are ever `waiting` to be written.
+    """
+
+    waiting = 0
+
+    def __init__(self, file: MeasuredFile | IO[bytes], name: str) -> None:
+        self._file = file
+        self._is_packed = name.lower().endswith(".gz")
+        self.incomplete: int = 0
+        info = warcinfo(name, software(), clock.now())
+        self._info = info.id
+        self._append(info)
+
+    def write(self, captures: Iterable[Page]) -> int:
+        """Write a record for each capture of a page, and return how many there are."""
+        return write_page_records(captures, self.add)[0]
+
+    def add(self, page: Page, repeated: WARCRecord | None) -> WARCRecord:
+        """Write and return the record of a capture; *repeated* is the record that it repeats."""
+        record = capture_record(page, self._info, repeated)
+        self._append(record)
+        self.incomplete += bool(record.left_out)
+        return record
+
+    def close(self) -> None:
+        """Do nothing: each record is written completely."""
+
+    def _append(self, record: WARCRecord) -> None:
+        # A member for each record, so that a player can read one of them by its offset (WARC 1.1, annex D).
+        member = zlib.compressobj(wbits=31) if self._is_packed else None
+        for part in record.parts:
+            if packed := part if member is None else member.compress(part):
+                self._file.write(packed)
+        if member is not None:
+            self._file.write(member.flush())
+
+
+def write_page_records(
+    captures: Iterable[Page], write: Callable[[Page, WARCRecord | None], WARCRecord]
+) -> tuple[int, Page]:
     """Write the captures of one page, at least one; return their number and the last of them.
 
     *write* is called with each capture and the record that it repeats.
     """
-    written: dict[datetime, Written] = {}
+    records: dict[datetime, WARCRecord] = {}
     for page in captures:
-        repeated = None if (at := page.stored.content_at) is None else written.get(at)
-        written[page.fetched_at] = write(page, repeated)
-    return len(written), page
+        repeated = None if (at := page.stored.content_at) is None else records.get(at)
+        # Without the parts: a page may have thousands of captures, and their bodies would be held in memory.
+        records[page.fetched_at] = write(page, repeated)._replace(parts=())
+    return len(records), page
 
 
-class WarcFiles:
-    """WARC files that *opened* opens by name, one gzip member per record; a file ends when it is over *file_bytes*.
+class WARCFiles:
+    """WARC files that *opened* opens by name; a file ends when it is over *file_bytes*.
 
     `records` counts the records, `incomplete` those of which something is too long to be written. Index lines are
     passed to *indexed*, and each complete file to *written*.
@@ -366,7 +437,7 @@ class WarcFiles:
         self,
         opened: Callable[[str], AbstractContextManager[IO[bytes]]],
         file_bytes: int,
-        indexed: Callable[[bytes], None],
+        indexed: Callable[[bytes], object],
         written: Callable[[MeasuredFile], None],
     ) -> None:
         self._opened = opened
@@ -375,23 +446,24 @@ class WarcFiles:
         self._written = written
         self._open = ExitStack()
         self._file: MeasuredFile | None = None
-        self._info = ""
         self._count = 0
         self.records: int = 0
         self.incomplete: int = 0
 
-    def write(self, page: Page, repeated: Written | None) -> Written:
+    def write(self, page: Page, repeated: WARCRecord | None) -> WARCRecord:
         """Write and return the record of a capture; *repeated* is the record that it repeats."""
         if self._file is None or self._file.size >= self._file_bytes:
             self.close()
-            self._file = self._next()
+            self._count += 1
+            name = f"webtable-{self._count:05}.warc.gz"
+            self._file = MeasuredFile(self._open.enter_context(self._opened(name)), name)
+            self._warc = WARCFile(self._file, name)
         file, offset = self._file, self._file.size
-        record = capture(page, self._info, repeated)
-        write_member(file, record)
+        record = self._warc.add(page, repeated)
         self.records += 1
         self.incomplete += bool(record.left_out)
         self._indexed(cdxj_line(page, record, offset, file.size - offset, file.name))
-        return Written(record.id, record.digest)
+        return record
 
     def close(self) -> None:
         """End the current file."""
@@ -404,21 +476,3 @@ class WarcFiles:
         """Close the current file, which is incomplete."""
         with suppress(OSError):
             self._open.close()
-
-    def _next(self) -> MeasuredFile:
-        self._count += 1
-        name = f"webtable-{self._count:05}.warc.gz"
-        file = MeasuredFile(self._open.enter_context(self._opened(name)), name)
-        record = warcinfo(name, software(), clock.now())
-        self._info = record.id
-        write_member(file, record)
-        return file
-
-
-def write_member(file: MeasuredFile | IO[bytes], record: WARCRecord) -> None:
-    """Write *record* to *file* as a separate gzip member."""
-    member = zlib.compressobj(wbits=31)
-    for part in record.parts:
-        if packed := member.compress(part):
-            file.write(packed)
-    file.write(member.flush())

@@ -14,7 +14,7 @@ import msgspec
 
 from webtable._clock import clock
 from webtable.errors import InvalidArgument
-from webtable.formats.warc_out import REVISIT, record, sha256
+from webtable.formats.warc_out import REVISIT, new_record, sha256
 from webtable.page.headers import Headers
 from webtable.page.page import Page, with_header_fields
 
@@ -143,5 +143,5 @@ def _head(status: int, headers: Mapping[str, str] | Iterable[tuple[str, str]]) -
 def _written(url: str, when: datetime, fields: Mapping[str, str], head: bytes, body: bytes) -> bytes:
     named = [("WARC-Target-URI", url), *fields.items()]
     if "WARC-Profile" in fields:
-        return b"".join(record("revisit", when, named, (head, body)).parts)
-    return b"".join(record("response", when, [*named, ("WARC-Payload-Digest", sha256(body))], (head, body)).parts)
+        return b"".join(new_record("revisit", when, named, (head, body)).parts)
+    return b"".join(new_record("response", when, [*named, ("WARC-Payload-Digest", sha256(body))], (head, body)).parts)
