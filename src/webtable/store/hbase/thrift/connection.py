@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
-import happybase
 import thriftpy2
 from thriftpy2.thrift import TApplicationException, TClient, TException, TMessageType
 from thriftpy2.transport import TTransportException
@@ -26,11 +25,29 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
+    class HappyBaseConnection:
+        """The members of HappyBase's connection that are used here; it has no types of its own."""
+
+        host: str
+        port: int
+        _transport_class: Any
+        _protocol_class: Any
+
+        def __init__(self, host: str, port: int, *, autoconnect: bool) -> None: ...
+        def open(self) -> None:
+            """Connect to the gateway."""
+
+        def close(self) -> None:
+            """Close the socket."""
+
+else:
+    from happybase import Connection as HappyBaseConnection
+
 
 thrift1: Final[ModuleType] = importlib.import_module("Hbase_thrift")  # HappyBase loads its IDL under this name
 thrift2: Final[ModuleType] = thriftpy2.load(str(Path(__file__).with_name("hbase2.thrift")), "webtable_hbase2_thrift")
 
-SERVICES: Final = {1: thrift1.Hbase, 2: thrift2.THBaseService}
+SERVICES: Final[dict[int, Any]] = {1: thrift1.Hbase, 2: thrift2.THBaseService}
 _BUFFER: Final = 64 * 1024
 LARGEST: Final = 2**30
 """The longest string of a reply; a larger number is not a length."""
@@ -200,7 +217,7 @@ class CheckedClient(TClient):  # type: ignore[misc,unused-ignore]
         return None
 
 
-class Connection(happybase.Connection):  # type: ignore[misc,unused-ignore]
+class Connection(HappyBaseConnection):
     """A HappyBase connection with such a client of *service*, over a socket of *make_socket*.
 
     `scanners` are the open ones on this connection; `busy` is its latest call and when that began.
@@ -221,7 +238,7 @@ class Connection(happybase.Connection):  # type: ignore[misc,unused-ignore]
     def _refresh_thrift_client(self) -> None:
         """Make what HappyBase makes here, by its defaults: the buffered transport and the binary protocol."""
         self.socket: GatewaySocket = self._make_socket(self.host, self.port)
-        self.transport = self._transport_class(self.socket, _BUFFER)
+        self.transport: Any = self._transport_class(self.socket, _BUFFER)
         # Strings stay bytes: HBase's names and messages need not be UTF-8.
         reader = self._protocol_class(self.transport, decode_response=False)
         self.client: CheckedClient = CheckedClient(self._service, reader, self.socket)

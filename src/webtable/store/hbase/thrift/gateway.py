@@ -124,7 +124,7 @@ class Pool:
         self._idle: list[tuple[float, Connection]] = []
         self._lent: set[Connection] = set()
         self._connecting: list[float] = []
-        self.opened = 0
+        self.opened: int = 0
 
     @contextmanager
     def connection(
