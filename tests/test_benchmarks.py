@@ -27,7 +27,7 @@ from benchmarks.questions import QUESTIONS
 from benchmarks.slow_link import BYTES_A_SECOND, ROUND_TRIP, slow_link
 
 import webtable
-from webtable.repository.indexes.index import WEB_INDEXES
+from webtable.indexes import WEB_INDEXES
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ import webtable
 from nightly import NIGHTLY
 from webtable import Page, WebTable
 from webtable.formats import ReadReport, read_pages
-from webtable.repository.indexes.index import WEB_INDEXES
+from webtable.indexes import WEB_INDEXES
 from webtable.rowkey import canonical_url
 
 pytestmark = pytest.mark.corpus

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webtable.answers import Difference
 from webtable.page.page import Page
 from webtable.page.parts import Link
-from webtable.repository.questions.difference import Difference, difference
+from webtable.repository.questions.difference import difference
 
 URL = "https://example.com/a"
 MONDAY = datetime(2026, 3, 2, 8, 30, tzinfo=UTC)

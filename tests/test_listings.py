@@ -19,8 +19,7 @@ from webtable import repository
 from webtable.aio import table as aio_groups
 from webtable.cli.commands import COMMANDS
 from webtable.errors import IndexNeeded, InvalidArgument
-from webtable.questions import LISTINGS
-from webtable.repository.answers.listing import Listing
+from webtable.questions import LISTINGS, Listing
 from webtable.repository.table.groups import TableLinks
 
 if TYPE_CHECKING:

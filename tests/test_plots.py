@@ -10,10 +10,10 @@ import pytest
 import webtable
 from running_pieces import pieces_run_after
 from webtable import Link, Page
+from webtable.answers import Host
 from webtable.errors import InvalidArgument, MissingExtra
 from webtable.repository.answers import pictures
 from webtable.repository.answers.pictures import LABEL, MOST_BARS, MOST_REGIONS, draw_groups, draw_hosts, draw_regions
-from webtable.repository.hosts.hosts import Host
 from webtable.repository.reading.page_counts import MOST_DATES
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -27,7 +27,7 @@ from webtable.cli import app
 from webtable.cli.commands import COMMANDS as LISTED
 from webtable.cli.output import CHUNK
 from webtable.formats import FORMATS
-from webtable.repository.answers.columns import PAGES
+from webtable.questions import PAGES
 from webtable.store.sqlite import SQLiteStore
 
 NOW = datetime.now(UTC).replace(microsecond=0)

@@ -18,7 +18,7 @@ from running import Result, Run
 
 import webtable
 from webtable.errors import StoreUnavailable
-from webtable.repository.indexes.index import WEB_INDEXES
+from webtable.indexes import WEB_INDEXES
 from webtable.repository.table.groups import TableLinks
 from webtable.repository.upkeep.repair import Maintenance
 from webtable.schema import IndexState, index_table

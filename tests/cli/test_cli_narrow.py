@@ -13,10 +13,10 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from webtable import Page
+from webtable.answers import DuplicateGroup, RedirectChain
 from webtable.cli.output import CHUNK, print_table
-from webtable.repository.answers.columns import PAGES, columns_of
-from webtable.repository.duplicates.exact import DuplicateGroup
-from webtable.repository.questions.redirect_chains import RedirectChain
+from webtable.questions import PAGES
+from webtable.repository.answers.columns import columns_of
 
 GUIDE = "https://docs.example.com/guide/"
 NAMES = ["the-first-of-many-pages.html", "the-second-of-many-pages.html"]

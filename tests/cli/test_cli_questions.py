@@ -19,7 +19,7 @@ import webtable
 from manual_clock import ManualClock
 from webtable.errors import InvalidArgument
 from webtable.page.body import digest_of
-from webtable.repository.arguments import is_ago, parse_time
+from webtable.questions import is_ago, parse_time
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 HOME, ABOUT, COPY = "https://example.com/", "https://example.com/about", "https://example.com/copy"

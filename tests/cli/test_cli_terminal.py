@@ -15,7 +15,7 @@ from rich.console import Console
 import webtable
 from webtable import Page
 from webtable.cli.output import print_table, url_cell
-from webtable.repository.answers.columns import PAGES
+from webtable.questions import PAGES
 
 LONG = "https://example.com/a/very/long/directory/with/much/in/it/and/a/page-name.html?q=1&r=2"
 

@@ -16,9 +16,9 @@ from importlib import import_module
 from types import SimpleNamespace
 from unittest.mock import patch
 
+from webtable import Writer
 from webtable._clock import clock as webtable_clock
 from webtable._threads import Task, Threads
-from webtable.repository.writing.writer import Writer
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

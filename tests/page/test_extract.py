@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nightly import some
-from webtable._limits import ReadLimits
 from webtable.errors import InvalidArgument
+from webtable.formats import ReadLimits
 from webtable.page.body import is_html, looks_like_html
 from webtable.page.extract import MAX_ANCHOR, MAX_FACT, Extract, Facts, MainContent, extract, main_content, plain_text
 from webtable.page.page import Page

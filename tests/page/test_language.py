@@ -6,7 +6,7 @@ import pytest
 
 from languages import TEXTS
 from webtable import Page
-from webtable._limits import ReadLimits
+from webtable.formats import ReadLimits
 from webtable.page import facts
 from webtable.page import facts as language
 from webtable.page.facts import MOST_TEXT, detected, filled

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 import webtable
 from webtable import Page
 from webtable.cli import app
+from webtable.maintenance import TableSummary
 from webtable.reports import audit
 from webtable.repository.maintenance import summary
-from webtable.repository.maintenance.summary import TableSummary
 from webtable.repository.upkeep import queue as queue_module
 from webtable.repository.upkeep.queue import RecountQueue
 

@@ -8,10 +8,10 @@ from damaging import damage
 import webtable
 from store_differences import on_every_store
 from webtable import Link
+from webtable.answers import Edge
 from webtable.errors import InvalidToken
 from webtable.page.page import Page
 from webtable.repository.links import links as link_graph
-from webtable.repository.links.links import Edge
 from webtable.testing import CountingStore
 
 

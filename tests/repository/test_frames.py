@@ -19,9 +19,10 @@ from webtable import Link, Page, WebTable
 from webtable._checksums import place, with_checksum
 from webtable.errors import DamagedRow, FormatError, InvalidArgument, MissingExtra, UnknownColumn, WriteFailed
 from webtable.page.json_lines import values_of
+from webtable.questions import PAGES
 from webtable.repository.answers import arrow as batches
 from webtable.repository.answers import arrow_pages
-from webtable.repository.answers.columns import NAMED_COLUMNS, PAGES
+from webtable.repository.answers.columns import NAMED_COLUMNS
 from webtable.rowkey.urls import split_url
 from webtable.testing import ListeningStore
 

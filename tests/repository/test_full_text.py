@@ -18,7 +18,7 @@ import webtable
 from nightly import examples
 from webtable import Page, WebTable
 from webtable.errors import CapabilityError, IndexNeeded, InvalidArgument, InvalidToken, NotAStore, StoreUnavailable
-from webtable.repository.full_text.upkeep import TextRefresh
+from webtable.maintenance import TextRefresh
 from webtable.store.sqlite import SQLiteStore
 from webtable.testing import WrappedStore
 

@@ -15,9 +15,8 @@ import webtable
 from store_differences import on_every_store
 from webtable import Link, Page
 from webtable.errors import IndexNeeded, InvalidArgument, InvalidToken, InvalidURL, UnknownColumn, UnknownIndex
-from webtable.indexes import page_id
+from webtable.indexes import WEB_INDEXES, page_id
 from webtable.metrics import IndexMetrics
-from webtable.repository.indexes.index import WEB_INDEXES
 from webtable.rowkey import Salt
 from webtable.schema import INDEX_COLUMN
 from webtable.store import NewCell, Put

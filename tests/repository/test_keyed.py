@@ -13,7 +13,7 @@ import pytest
 from sites import with_limit
 
 from store_differences import with_thrift1
-from webtable import ALL
+from webtable import ALL, KeyedTable
 from webtable.errors import (
     CellTooLarge,
     ExpiredCapture,
@@ -30,7 +30,6 @@ from webtable.errors import (
 )
 from webtable.repository import keyed_table as clocks
 from webtable.repository import keyed_table as keyed
-from webtable.repository.keyed_table import KeyedTable
 from webtable.repository.page_storage import cells as stored_cells
 from webtable.repository.reading import scan as scanning
 from webtable.rowkey import (

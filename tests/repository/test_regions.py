@@ -11,7 +11,8 @@ import pytest
 import webtable
 from store_differences import on_native
 from webtable.errors import InvalidArgument, TableNotFound
-from webtable.repository.maintenance.summary import RegionComparison, compared_regions, regions_of, sample_urls
+from webtable.maintenance import RegionComparison, regions_of, sample_urls
+from webtable.repository.maintenance.summary import compared_regions
 from webtable.rowkey import KeyRange, Salt
 from webtable.store import NewCell, Put, Region, Store
 from webtable.testing import WrappedStore

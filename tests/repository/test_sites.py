@@ -10,7 +10,8 @@ import webtable
 from store_differences import on_every_store
 from webtable import ALL, HostOnly
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidURL
-from webtable.repository.reading.scope import named_site, parts_of_site, site_text
+from webtable.questions import named_site
+from webtable.repository.reading.scope import parts_of_site, site_text
 
 PORTS = [
     "https://{}/",

@@ -8,12 +8,13 @@ import pytest
 
 import webtable
 from store_differences import on_every_store
+from webtable.answers import Stats
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidURL
 from webtable.page.page import Page
 from webtable.page.parts import Link
 from webtable.repository.arguments import GROUPINGS
 from webtable.repository.questions import stats as counting
-from webtable.repository.questions.stats import SHOWN_GROUPS, Stats
+from webtable.repository.questions.stats import SHOWN_GROUPS
 from webtable.repository.reading.page_counts import AGES, Group
 from webtable.rowkey import Salt, key_text
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import webtable
 from webtable import Page
+from webtable.maintenance import TableSummary
 from webtable.repository.maintenance import summary
-from webtable.repository.maintenance.summary import TableSummary
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from targets.target import Strategy, Target, mutated
-from webtable._limits import ReadLimits
+from webtable.formats import ReadLimits
 from webtable.page.extract import MAX_FACT, extract, main_content, plain_text
 from webtable.rowkey import canonical_url
 

@@ -12,7 +12,7 @@ from webtable.cli.output import parse_days
 from webtable.display.text import parse_size
 from webtable.errors import InvalidArgument
 from webtable.page.headers import Headers, media_type
-from webtable.repository.arguments import is_ago, parse_time
+from webtable.questions import is_ago, parse_time
 from webtable.store.hbase.thrift.store import address_of as hbase_address
 from webtable.store.memory import MemoryStore
 from webtable.store.sqlite.file import address_of as sqlite_address
