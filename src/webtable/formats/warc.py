@@ -88,11 +88,11 @@ class Record:
         self.headers = headers
         self.size = size
         self.offset = offset
-        self.kind = headers.get("warc-type", "unknown").lower()
+        self.kind: str = headers.get("warc-type", "unknown").lower()
         # Some writers put the URI in <>, as the grammar of WARC 1.0 says.
-        self.url = headers.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
-        self.is_request = self.kind == "request"
-        self.is_response = self.kind in _RESPONSES
+        self.url: str = headers.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
+        self.is_request: bool = self.kind == "request"
+        self.is_response: bool = self.kind in _RESPONSES
         self.request: Request | None = None
         """Of a request, what it asks; of a response, what its request asked, None as long as that is not known."""
         self.block = b""
@@ -135,7 +135,7 @@ class Record:
 
     def read_ids(self) -> None:
         """Find its ID and those that it names in its headers."""
-        self.id = self.headers.get("warc-record-id", "").strip("<> ")
+        self.id: str = self.headers.get("warc-record-id", "").strip("<> ")
         if named := self.headers.get("warc-concurrent-to"):
             self.named = tuple(dict.fromkeys(name.strip("<>") for name in _ID.findall(named)[:_MOST_NAMED]))
 

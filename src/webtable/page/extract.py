@@ -75,7 +75,8 @@ class Outlinks:
     """
 
     def __init__(self, url: str, most_links: int, most_text: int, encoding: str = "utf-8") -> None:
-        self._url = self.base = url
+        self._url: str = url
+        self.base: str = url
         self._encoding = encoding
         self._most_links = most_links
         self._room = most_text
