@@ -26,8 +26,9 @@ _LAST = 253_402_214_400_000
 
 
 class SystemClock:
-    """The time of this machine; its attributes are the functions of `time` , so a call costs nothing more."""
+    """The time of this machine."""
 
+    # Its attributes are the functions of `time` themselves, so a call costs nothing more.
     __slots__ = ("monotonic", "nanoseconds", "sleep")
 
     def __init__(self) -> None:
@@ -76,6 +77,8 @@ class CachedFor(Generic[T]):
 
     It is thread-safe; several threads may read the value at the same time.
     """
+
+    # From when it began, not when it ended: what was written meanwhile may not be in the value.
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

@@ -1,8 +1,9 @@
-"""A folder that somebody else may have made: no name in it leads outside, and no pipe or device in it is opened.
+"""Files that appear under their name when they are complete, and folders of strangers, out of which no name leads.
 
-Such names come out of manifests, listings and archives, or are those that webtable uses itself, as `manifest.json`; any
-of them may be a link to elsewhere. Each part of a name is opened relative to the folder above it, so that a link which
-appears meanwhile is not followed either. The folder itself may be reached by links: these are of the user who named it.
+A folder may be one that somebody else has made: no pipe or device in it is opened. Such names come out of manifests,
+listings and archives, or are those that webtable uses itself, as `manifest.json`; any of them may be a link to
+elsewhere. Each part of a name is opened relative to the folder above it, so that a link which appears meanwhile is not
+followed either. The folder itself may be reached by links: these are of the user who named it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-# --- Files that appear under their name only when they are complete, and files that only their owner may read ---------
+# --- Files that appear when they are complete -------------------------------------------------------------------------
 
 
 OWNER_ONLY: Final = 0o600
@@ -42,9 +43,9 @@ def atomic_file(path: Path, *, is_private: bool = False) -> Iterator[Path]:
     """Give a path beside *path* to write to; at the end of the block that file replaces *path*.
 
     Its mode follows the umask, or only its owner may read it if it *is_private*; but it keeps the mode of an earlier
-    file of the same owner. If the block fails,
-    the new file is removed and the earlier one stays. A path that is not a regular file (/dev/stdout, a pipe) is given
-    as it is. Raises `OSError` with the name of the file, which the error of a full disk lacks.
+    file of the same owner. If the block fails, the new file is removed and the earlier one stays. A path that is not a
+    regular file (/dev/stdout, a pipe) is given as it is. Raises `OSError` with the name of the file, which the error of
+    a full disk lacks.
     """
     if path.exists() and not path.is_file():
         with naming_errors(path):
@@ -88,10 +89,12 @@ def partial_path(path: Path) -> Path:
 
 @contextmanager
 def naming_errors(path: Path) -> Iterator[None]:
-    """Say in an `OSError` that *path* cannot be written: it has no name (a full disk), or the unfinished file's."""
+    """Say in an `OSError` that *path* cannot be written."""
     try:
         yield
     except OSError as exc:
+        # The error of a full disk has no name, others have that of the unfinished file. An error of anything else that
+        # the block opens stays what it is.
         own = {name for candidate in (path, partial_path(path)) for name in (str(candidate), candidate.name)}
         if exc.errno is None or exc.filename not in (None, *own):
             raise
@@ -104,7 +107,7 @@ def is_full(error: OSError) -> bool:
     return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Folders of strangers ---------------------------------------------------------------------------------------------
 
 
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -301,7 +304,7 @@ def _opened(path: str | Path, flags: int = 0, above: int | None = None) -> int:
     try:
         return os.open(path, _DIRECTORY | flags, dir_fd=above)
     except PermissionError:
-        # A directory whose names this user may use and not list.
+        # A directory whose names this user may use and not list: O_PATH is enough to open what is in it.
         return os.open(path, _DIRECTORY | getattr(os, "O_PATH", 0) | flags, dir_fd=above)
 
 

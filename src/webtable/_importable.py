@@ -1,4 +1,4 @@
-"""Import of indexes, keys and the like that a user has declared in a module, by their importable name."""
+"""What to install where a package is missing; and the import of indexes, keys and the like that a user has declared."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-# --- What to install for a feature whose packages are missing ---------------------------------------------------------
+# --- Missing packages -------------------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def install_of(extra: str) -> str:
     return f"pip install 'hbase-webtable[{extra}]', or in a checkout pip install '.[{extra}]'"
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Importable names -------------------------------------------------------------------------------------------------
 
 
 def importable(name: str, noun: str) -> Any:

@@ -1,4 +1,4 @@
-"""Limits of readers, so that no file fills the memory or takes for ever to read."""
+"""The numbers of stored formats; and the limits of readers, so that no file fills the memory or is read for ever."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Final
 
 from webtable.errors import InvalidArgument, NewerFormat, OlderFormat
 
-# --- The numbers of stored formats: which ones this version writes, and the errors for tables and files with other
-# ones
+# --- Formats ----------------------------------------------------------------------------------------------------------
 #
 # A number goes up if a webtable that knows the earlier one would misread what is stored, or corrupt it by writing.
 
@@ -39,7 +38,7 @@ def check_format(name: str, kind: str, number: int, supported: int) -> None:
         )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Limits -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ class Argument(NamedTuple):
 class Message(str):
     """A text for Python that knows where its commands stand; it keeps them when a text is added."""
 
+    # A str, so that whoever catches an error and prints it gets the text for Python.
     __slots__ = ("parts",)
     parts: tuple[object, ...]
 

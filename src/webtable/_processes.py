@@ -36,6 +36,8 @@ MOST_DEATHS = 2
 """A task is given up after this many workers have died on it without any progress."""
 _SECONDS = 0.2
 """The end of a run is noticed after at most this many seconds, since no message comes with it."""
+# The paths come as an argument: with `-P` the child does not search its own directory, where a file may lie that has
+# the name of a module.
 _BEGIN = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
     "from webtable._processes import run; run(sys.argv[2], int(sys.argv[3]))"
@@ -318,6 +320,7 @@ class Workers(Generic[T]):
 
     def _hand_out(self, number: int, task: T) -> bool:
         """Give the task to an idle worker; returns False if there is none yet."""
+        # No task is sent ahead: what a dead worker had not begun would have to be told from what it had.
         for worker in self._workers.values():
             if worker.is_idle and worker.sent((number, task)):
                 worker.is_idle = False
@@ -358,6 +361,7 @@ class Workers(Generic[T]):
         death = worker.death()
         if death is not None:
             self.deaths.append(death)
+            # One may have been killed for its memory; where each of them dies at once, the next would as well.
             self._false_starts += not worker.was_heard
             if self._false_starts > self._count:
                 raise WebTableError(f"workers die before they can begin: {death}")

@@ -1,4 +1,4 @@
-"""What was computed last, kept as long as there is room, for those who ask for it again soon."""
+"""Values that were computed last, kept as long as there is room, for those who ask for them again soon."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ V = TypeVar("V")
 
 
 class RecentValues(Generic[K, V]):
-    """The values that were used last, by keys: as many as take *most* bytes. Safe among threads.
+    """The values that were used last, by keys: as many as take *size* bytes. Safe among threads.
 
     >>> recent = RecentValues[str, str](100)
     >>> recent.keep("a", "first", 60)
@@ -25,6 +25,7 @@ class RecentValues(Generic[K, V]):
     (None, 'second')
     """
 
+    # `functools.lru_cache` counts values, whatever their size.
     def __init__(self, size: int) -> None:
         self._size = size
         self.after_fork()

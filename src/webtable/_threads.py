@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -51,10 +52,8 @@ class Task(Generic[T]):
     def wait(self) -> None:
         """Wait until the job has ended or failed; return at once in a process that was forked since then."""
         if self._process == os.getpid():
-            try:
+            with suppress(CancelledError):
                 self._future.exception()
-            except CancelledError:
-                return
 
 
 class Threads:

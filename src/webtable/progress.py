@@ -171,7 +171,7 @@ class _Terminal(_View):
 
 
 class _Notebook(_View):
-    # Rich needs ipywidgets for a bar in a notebook.
+    # Not by Rich, which needs ipywidgets for a bar in a notebook.
     def __init__(self, title: str) -> None:
         super().__init__(title)
         line = _NotebookLine(title, "", is_done=False)

@@ -36,10 +36,7 @@ if TYPE_CHECKING:
     from webtable.repository.answers.pictures import Amount
 
 
-# --- Results for `async for`: read in pieces, each in a thread, one piece ahead of the caller -------------------------
-
-
-# --- Calls of the synchronous library from asyncio: each runs in a thread, so that it does not block the event loop
+# --- Calls in threads -------------------------------------------------------------------------------------------------
 #
 # An object that is opened in a thread is used in an `async with` block, or awaited. If a caller is cancelled, an
 # error of its call is raised by a later call, so that every lost page is reported.
@@ -197,7 +194,7 @@ def _close(future: Future[Any]) -> None:
         future.result().close()
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Streams ----------------------------------------------------------------------------------------------------------
 
 
 FIRST_RESULTS = 128
@@ -338,7 +335,7 @@ class Stream(AsyncIterator[T]):
         self._dropped()
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Results ----------------------------------------------------------------------------------------------------------
 
 
 class Results(Wrapped[SyncResults[T]], Generic[T]):

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from webtable.schema import FamilySchema, Layout
 
 
-# --- The table for rows under any key, for asyncio --------------------------------------------------------------------
+# --- Keyed tables -----------------------------------------------------------------------------------------------------
 
 
 P = ParamSpec("P")
@@ -181,7 +181,7 @@ class KeyedTable(Wrapped[SyncKeyedTable]):
         await self.close()
 
 
-# --- The method groups of a web table, for asyncio: links, indexes, full text and maintenance -------------------------
+# --- Groups of methods ------------------------------------------------------------------------------------------------
 
 
 T = TypeVar("T")
@@ -245,7 +245,7 @@ class TableMaintenance(Wrapped[groups.TableMaintenance]):
     forget_deletes: Final = awaited(groups.TableMaintenance.forget_deletes)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Web table --------------------------------------------------------------------------------------------------------
 
 
 def opened(
@@ -397,7 +397,7 @@ class WebTable(Wrapped[SyncWebTable]):
             raise failed_together(self.name, errors)
 
 
-# --- Functions for asyncio that open and create tables, and compare the regions of one --------------------------------
+# --- Opening ----------------------------------------------------------------------------------------------------------
 
 
 def open(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Sample", "make_sample", "sample_table"]
 
 
-# --- The sample web in a folder: its crawls as WARC files, and the store with them ------------------------------------
+# --- Sample web -------------------------------------------------------------------------------------------------------
 #
 # The crawls lie beside this module, `crawl-1.warc.gz` and so on, with the dates of crawls that end at the first of
 # March 2026: some 500 pages on a dozen hosts, with texts drawn at random, and three small sites in English, German
@@ -118,6 +118,3 @@ def _moved_records(crawl: bytes, by: timedelta) -> Iterator[bytes]:
         block = _PAGE_DATE.sub(moved_page_date, _HTTP_DATE.sub(moved_http_date, block))
         identity = uuid.uuid5(uuid.NAMESPACE_URL, f"{fields['WARC-Target-URI']} {moment}")
         yield b"".join(new_record(kind, moment, fields.items(), (block,), media=media, identity=identity).parts)
-
-
-# ----------------------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""HTML and SVG made of values: everything that is not `Markup` already is escaped.
+"""HTML and SVG made of values, where all that is not `Markup` is escaped; and small tables that show values.
 
 All pages, notebook views and drawings are made of these elements, so that nothing that was crawled is executed in them.
 """
@@ -138,7 +138,7 @@ def document(title: str, *content: object) -> str:
     return f'<!DOCTYPE html>\n<html lang="en">\n{tag("head", head)}\n{tag("body", body)}\n</html>\n'
 
 
-# --- Small tables in which notebooks and terminals show values --------------------------------------------------------
+# --- Tables -----------------------------------------------------------------------------------------------------------
 
 
 _CELL = "padding:2px 10px 2px 0;vertical-align:top"

@@ -1,4 +1,4 @@
-"""Values as one line of text without control characters, safe to show anywhere."""
+"""Sizes in bytes, progress bars of terminals, and values as one line of text without control characters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
 
-# --- Sizes in bytes: parsing, formatting, and the size classes in which pages are counted -----------------------------
+# --- Sizes in bytes ---------------------------------------------------------------------------------------------------
 
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
@@ -108,7 +108,7 @@ CLASSES: Final = {class_name(number): number for number in range(len(CLASS_BOUND
 """The numbers of all size classes by name."""
 
 
-# --- The bars of rich that show progress in a terminal ----------------------------------------------------------------
+# --- Progress bars ----------------------------------------------------------------------------------------------------
 
 
 SECONDS_BETWEEN = 0.2
@@ -132,7 +132,7 @@ def terminal_bar(*columns: ProgressColumn, animated: bool = True, kind: type[Pro
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Text -------------------------------------------------------------------------------------------------------------
 
 
 # Zero-width joiners are part of words (Persian) and emoji.

@@ -145,7 +145,9 @@ def write_pages(pages: Iterable[Page], out: IO[bytes], fields: Iterable[str] | N
     return counted.count
 
 
-# --- CSV: RFC 4180, in UTF-8, lines end with a newline ----------------------------------------------------------------
+# --- CSV --------------------------------------------------------------------------------------------------------------
+#
+# RFC 4180, in UTF-8; lines end with a newline.
 #
 # `csv` is for spreadsheets: a value that one would run as a formula gets an apostrophe in front, which makes it text
 # there, as titles and links of a crawl are written by strangers. `csv_raw` has every value as it is, for programs.
@@ -182,7 +184,9 @@ class _Echo:
         return text
 
 
-# --- Tab-separated values: a header line, and each record on one line whatever its values are -------------------------
+# --- Tab-separated values ---------------------------------------------------------------------------------------------
+#
+# A header line, and each record on one line whatever its values are.
 #
 # A tab, a line end and a backslash in a value are written as `\t`, `\n`, `\r` and `\\`, as PostgreSQL's COPY does, and
 # nothing is quoted, so that `cut`, `sort` and `awk` find the columns; quoted values could span lines.
@@ -212,7 +216,9 @@ def _defused_with_quotes(text: str) -> str:
     return text if defused(within) == within else f"'{text}"
 
 
-# --- JSON Lines: an object a line; those of pages can be read by `read_pages` -----------------------------------------
+# --- JSON Lines -------------------------------------------------------------------------------------------------------
+#
+# An object a line; those of pages can be read by `read_pages`.
 #
 # The body is in `body` if it is UTF-8, else in `body_base64`, so every body is restored byte for byte. Links are
 # `[url, anchor, rel]`, times ISO 8601.
@@ -231,7 +237,9 @@ def _member(column: Column, record: Any) -> tuple[str, Any]:
     return body_to_json(value) if column.name == "body" and value is not None else (column.name, value)
 
 
-# --- Parquet, compressed with zstd, in groups of some thousands of rows, for files and pipes --------------------------
+# --- Parquet ----------------------------------------------------------------------------------------------------------
+#
+# Compressed with zstd, in groups of some thousands of rows, for files and pipes.
 
 
 def _parquet(records: Iterable[Any], columns: Sequence[Column], for_terminal: bool) -> Iterator[bytes]:  # noqa: ARG001

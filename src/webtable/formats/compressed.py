@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-# --- Sequential reader of a compressed file that can go back to look for a readable member ----------------------------
+# --- Compressed bytes -------------------------------------------------------------------------------------------------
 
 
 _KEPT = 1 << 20
@@ -100,7 +100,7 @@ class CompressedBytes:
         return bool(following)
 
 
-# --- The decompressed pieces of a file: gzip, zstd and LZ4, with each member verified to its end ----------------------
+# --- Decompressed pieces ----------------------------------------------------------------------------------------------
 #
 # fastwarc reads faster (6,400 pages of 210 MB in 0.4 s, zlib inflates them in 0.7 s; parsing them takes 5 s), but it
 # silently accepts a truncated file: inside a record's header, its block or its gzip member. So it only reads LZ4
@@ -383,7 +383,7 @@ class _Members:
         return False
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Streams ----------------------------------------------------------------------------------------------------------
 
 
 BLOCK = 1 << 16

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from webtable.rowkey import WebKey
 
 
-# --- The manifest of a Parquet dataset: of which pages it is, up to which moment, and the exports that it is made of
+# --- Manifest ---------------------------------------------------------------------------------------------------------
 
 
 PartitionedBy = Literal["host", "month"]
@@ -109,7 +109,7 @@ def read_lake_manifest(folder: Folder) -> LakeManifest:
         raise FormatError(f"{folder.path / NAME}: damaged, altered or not the manifest of a dataset: {exc}") from exc
 
 
-# --- Parquet files in the folders of a dataset: of bounded size, and a bounded number of them open at once ------------
+# --- Partitioned files ------------------------------------------------------------------------------------------------
 
 
 _NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
@@ -250,7 +250,7 @@ class _OpenFile:
             self._writer.close()
 
 
-# --- The files of one export into a dataset: rows that are new or different, and the list of all rows that hold -------
+# --- One export -------------------------------------------------------------------------------------------------------
 
 
 INCOMING: Final = "_incoming"
@@ -426,7 +426,7 @@ def _stored(folder: Folder, manifest: LakeManifest) -> Iterator[_RowBefore]:
         raise FormatError(f"{path}: {count:,} pages instead of {manifest.pages:,}: export into a new directory")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Data sets --------------------------------------------------------------------------------------------------------
 
 
 LAKE_FILE_BYTES: Final = 128_000_000

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
 
-# --- Reader of pages in JSON Lines, one object per line, as `webtable.formats.answer_files` writes them ---------------
+# --- JSON Lines -------------------------------------------------------------------------------------------------------
 
 
 _LONG = 1 << 20
@@ -190,10 +190,7 @@ def _check_long(line: bytes, limits: ReadLimits) -> None:
         raise OverLimit("fields", f"it has over {_MAX_NAMES:,} names")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-
-
-# --- Parts of files: ranges of bytes that several processes read side by side, and that reading can begin with --------
+# --- Parts of files ---------------------------------------------------------------------------------------------------
 
 
 PART_BYTES = 1 << 23
@@ -324,7 +321,7 @@ def _first_records(whole: FilePart, limits: ReadLimits) -> Iterator[Record | Non
                 return
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Files of any format ----------------------------------------------------------------------------------------------
 
 
 _JSON_LINES = (".jsonl", ".ndjson")

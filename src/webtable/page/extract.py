@@ -1,4 +1,4 @@
-"""The facts, links, charset and text of an HTML page.
+"""A page as it is parsed (facts, links, anchors), and its extraction: facts, links, charset and text of an HTML page.
 
 Small pages are parsed in this process. Larger ones are parsed in a second process with limited memory and time
 (`webtable.page.parser_process`), because the parser takes quadratic time for nested elements and for the
@@ -34,9 +34,7 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 
-# --- An HTML page as it is parsed: what it says of itself and tells crawlers, where it leads, and anchor texts --------
-#
-# Pure: no I/O.
+# --- A page as it is parsed -------------------------------------------------------------------------------------------
 
 
 MAX_FACT = 1_000
@@ -321,7 +319,7 @@ def _text(text: str | None) -> str | None:
     return shortened(text, MAX_FACT) or None
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Extraction -------------------------------------------------------------------------------------------------------
 
 
 # Soft hyphen, zero width space, word joiner and byte order mark: nobody sees them, and they part words.
@@ -496,7 +494,7 @@ _main_decoder = msgspec.msgpack.Decoder(MainContent)
 
 
 def _apart(page: _Page, limits: ReadLimits) -> bytes:
-    """Return what `answered` returns, from the second process; from this one where no second one can be started."""
+    """The answer of the second process to *page*; that of this one where no second one can be started."""
     try:
         return _process.call(msgspec.msgpack.encode(page), memory=limits.memory, seconds=limits.seconds)
     except Unavailable:

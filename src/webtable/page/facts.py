@@ -1,4 +1,4 @@
-"""What the headers and the HTML of a page both may say of it, and how that is combined: once, for every way in.
+"""What headers and HTML both may say of a page, and how that is combined; the language of a text; the page completed.
 
 These are the `SHARED` facts. A page keeps apart what its HTML says of them (`html_facts`), because a 304 replaces
 headers, and a revisit repeats the HTML under other headers.
@@ -102,10 +102,7 @@ def _callers_facts(page: Page | Capture, url: str) -> dict[SharedFact, str]:
     }
 
 
-# --- A page completed with all that its headers and its HTML say ------------------------------------------------------
-
-
-# --- The language that a text is in, for pages that do not say it -----------------------------------------------------
+# --- Language of a text -----------------------------------------------------------------------------------------------
 
 
 MOST_TEXT = 65_536
@@ -145,7 +142,7 @@ def detected(text: str) -> str | None:
     return str(language) if is_clear else None
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- A page completed with what its headers and its HTML say ----------------------------------------------------------
 
 
 def is_html_page(page: Page) -> bool:

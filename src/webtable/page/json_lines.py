@@ -1,4 +1,6 @@
-"""A page as a line of JSON: what exports write, and what a writer leaves of the pages that it could not send.
+"""Values in rows of other tools, the fields of a page by their names in exports, and a page as a line of JSON.
+
+Exports write such lines, and a writer leaves them of the pages that it could not send.
 
 A body that is UTF-8 stands there as `body`, another one as `body_base64`, so every body comes back byte by byte. Links
 are `[url, anchor, rel]`, times ISO 8601.
@@ -18,7 +20,7 @@ from webtable.page.headers import Headers
 from webtable.page.page import BLANK, Page
 from webtable.page.parts import unknown_column
 
-# --- Values of fields as rows of other tools have them: headers, times and numbers in several forms -------------------
+# --- Values in rows of other tools ------------------------------------------------------------------------------------
 
 
 def headers_in_row(headers: Any) -> Headers:
@@ -89,10 +91,7 @@ def whole_number(value: Any) -> int:
     return int(value)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-
-
-# --- The fields of a page by the names that exports have for them -----------------------------------------------------
+# --- Fields by their names in exports ---------------------------------------------------------------------------------
 
 
 ATTRIBUTES = {name.removeprefix("_"): name for name in Page.__struct_fields__}
@@ -123,7 +122,7 @@ def page_with(values: Mapping[str, Any]) -> Page:
     return replace(BLANK, **attributes(values))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Lines ------------------------------------------------------------------------------------------------------------
 
 
 _FIELDS = tuple(ATTRIBUTES)

@@ -1,4 +1,4 @@
-"""A page as a frozen value: one capture (one fetch) of one URL."""
+"""A page as a frozen value, one capture (one fetch) of one URL; what a repeat of it inherits; its size in memory."""
 
 from __future__ import annotations
 
@@ -339,7 +339,7 @@ def with_header_fields(page: Page) -> Page:
     )
 
 
-# --- How much memory a page takes -------------------------------------------------------------------------------------
+# --- Memory -----------------------------------------------------------------------------------------------------------
 
 
 LINK_BYTES = 250

@@ -1,4 +1,4 @@
-"""Parts of a page: its links, its facts, the counts of links to it, and the bookkeeping of the store."""
+"""Wrong names of fields, answered with the right ones; and the parts of a page: links, facts, counts, bookkeeping."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-# --- Wrong names of fields, answered with the right ones --------------------------------------------------------------
+# --- Wrong names of fields --------------------------------------------------------------------------------------------
 
 
 _ELSEWHERE = {"html": "body", "content": "body", "status_code": "status", "links": "outlinks"}
@@ -84,7 +84,7 @@ class NamedFields(msgspec.StructMeta):
             raise TypeError(f"a {cls.__name__} has no {wrong!r}{fix}")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Parts ------------------------------------------------------------------------------------------------------------
 
 
 class Link(NamedTuple):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-# --- Streams: the pages fetched since an offset, which is a moment, and the batches of a stream as captures -----------
+# --- Streams ----------------------------------------------------------------------------------------------------------
 
 
 MARGIN_SECONDS = 60
@@ -101,7 +101,7 @@ class PageStreamWriter(DataSourceStreamArrowWriter):
         check_stored(messages)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Answers ----------------------------------------------------------------------------------------------------------
 
 
 class AnswerReader(DataSourceReader):
@@ -121,7 +121,7 @@ class AnswerReader(DataSourceReader):
         yield from partition.value.to_arrow(self.columns)
 
 
-# --- Conditions of Spark that a table answers by reading less: they become arguments of the question ------------------
+# --- Conditions -------------------------------------------------------------------------------------------------------
 #
 # A condition is taken over whole, and then Spark does not test it again; or it narrows what is read and Spark tests
 # it nevertheless, where the site that is read may have a few pages more; or it is left to Spark.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from webtable.writing import PageOutcome
 
 
-# --- The settings of a crawler that begin with `WEBTABLE_` ------------------------------------------------------------
+# --- Settings ---------------------------------------------------------------------------------------------------------
 
 
 THREADS = 8
@@ -120,7 +120,7 @@ def _dictionary(settings: BaseSettings, name: str) -> dict[str, Any]:
         raise InvalidArgument(f"{name}={settings.get(name)!r} must be a dictionary, or one in JSON") from exc
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --- Table and writer -------------------------------------------------------------------------------------------------
 
 
 T = TypeVar("T")
