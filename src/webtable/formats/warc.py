@@ -110,7 +110,7 @@ class Record:
         """Its number in the file from 1, and that of the later record of its exchange."""
         self.before = 0
         """Bytes of the records before it."""
-        self.id = ""
+        self.id: str = ""
         self.named: tuple[str, ...] = ()
 
     @property
@@ -135,7 +135,7 @@ class Record:
 
     def read_ids(self) -> None:
         """Find its ID and those that it names in its headers."""
-        self.id: str = self.headers.get("warc-record-id", "").strip("<> ")
+        self.id = self.headers.get("warc-record-id", "").strip("<> ")
         if named := self.headers.get("warc-concurrent-to"):
             self.named = tuple(dict.fromkeys(name.strip("<>") for name in _ID.findall(named)[:_MOST_NAMED]))
 
