@@ -249,8 +249,8 @@ def test_a_listing_of_another_name_needs_a_format(run):
     assert (done.code, Path("pages.txt").read_bytes()) == (0, run("pages", "all", "--format", "csv").raw)
 
 
-def test_a_lake_is_begun_and_added_to_by_the_same_command(run):
-    command = ("export", "lake", "all", "--format", "parquet", "--partition-by", "host", "--since", "last")
+def test_a_dataset_is_begun_and_added_to_by_the_same_command(run):
+    command = ("export", "dataset", "all", "--format", "parquet", "--partition-by", "host", "--since", "last")
     first = run(*command)
     with webtable.open("webtable.db") as table:
         table.delete("https://other.example/")
@@ -260,20 +260,20 @@ def test_a_lake_is_begun_and_added_to_by_the_same_command(run):
     assert (first.code, second.code) == (0, 0)
     assert first.lines[0].startswith("3 rows in 2 files of ")
     assert second.lines[0].startswith("0 rows in 0 files of ")
-    assert second.lines[0].endswith(", for 2 pages: lake")
-    assert {"host=example.com", "host=other.example", "_state", "_manifest.json"} < set(names("lake"))
+    assert second.lines[0].endswith(", for 2 pages: dataset")
+    assert {"host=example.com", "host=other.example", "_state", "_manifest.json"} < set(names("dataset"))
 
 
-def test_a_lake_of_months_has_the_columns_that_are_named(run):
-    done = run("export", "lake", "example.com", "--partition-by", "month", "--columns", "title,body")
+def test_a_dataset_of_months_has_the_columns_that_are_named(run):
+    done = run("export", "dataset", "example.com", "--partition-by", "month", "--columns", "title,body")
 
     assert done.code == 0
-    assert json.loads(Path("lake/_manifest.json").read_text())["columns"] == ["url", "title", "body", "fetched_at"]
-    assert "month=2026-03" in names("lake")
+    assert json.loads(Path("dataset/_manifest.json").read_text())["columns"] == ["url", "title", "body", "fetched_at"]
+    assert "month=2026-03" in names("dataset")
 
 
-def test_a_lake_goes_on_when_all_pages_of_its_site_are_gone(run):
-    command = ("export", "lake", "https://other.example/", "--partition-by", "host", "--since", "last")
+def test_a_dataset_goes_on_when_all_pages_of_its_site_are_gone(run):
+    command = ("export", "dataset", "https://other.example/", "--partition-by", "host", "--since", "last")
     run(*command)
     with webtable.open("webtable.db") as table:
         table.delete("https://other.example/")
@@ -291,8 +291,8 @@ def test_a_lake_goes_on_when_all_pages_of_its_site_are_gone(run):
         (["--format", "parquet", "--columns", "url"], "give --partition-by"),
     ],
 )
-def test_options_that_do_not_go_with_a_lake_are_refused(run, options, said):
-    done = run("export", "lake", "all", *options)
+def test_options_that_do_not_go_with_a_dataset_are_refused(run, options, said):
+    done = run("export", "dataset", "all", *options)
 
     assert (done.code, said in done.err) == (2, True)
-    assert not Path("lake").exists()
+    assert not Path("dataset").exists()

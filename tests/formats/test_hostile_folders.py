@@ -29,7 +29,7 @@ from webtable import Page
 from webtable._checksums import with_checksum
 from webtable._files import Folder, plain_parts
 from webtable.errors import FormatError, StoreError, WebTableError
-from webtable.formats import parquet_dataset, read_export, read_pages, verify_export, write_export, write_lake
+from webtable.formats import parquet_dataset, read_export, read_pages, verify_export, write_dataset, write_export
 from webtable.repository.journal import Journal, Walked
 from webtable.repository.writing.spool import Spool
 from webtable.store.full_text import Document, TermPhrase, TermQuery
@@ -58,13 +58,13 @@ def table_of(*stored, name=None):
 
 def make_dataset(folder):
     with table_of(*pages("example.com", "a.example")) as table:
-        write_lake(table, folder, webtable.ALL, partition_by="host")
+        write_dataset(table, folder, webtable.ALL, partition_by="host")
 
 
 def add_to_dataset(folder):
     newer = pages("example.com", "a.example", at=datetime(2026, 4, 1, tzinfo=UTC), title="Newer")
     with table_of(*newer, *pages("b.example")) as table:
-        return write_lake(table, folder, webtable.ALL, partition_by="host", since="last")
+        return write_dataset(table, folder, webtable.ALL, partition_by="host", since="last")
 
 
 def make_cut_dataset(folder):

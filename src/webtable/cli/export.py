@@ -45,7 +45,7 @@ class ArchiveFormat(StrEnum):
     wacz = "wacz"
 
 
-class LakeFolder(StrEnum):
+class DatasetFolder(StrEnum):
     """What the folders of a Parquet dataset are named after."""
 
     host = "host"
@@ -120,7 +120,7 @@ def export(
     ] = False,
     workers: WorkersOption = 1,
     partition_by: Annotated[
-        LakeFolder | None,
+        DatasetFolder | None,
         typer.Option(help="Make a Parquet dataset of the newest captures, with a folder for each host or month."),
     ] = None,
     since: Annotated[
@@ -150,7 +150,7 @@ def export(
     ReplayWeb.page and pywb. Such an archive appears when it is complete; an interrupted run leaves nothing.
 
     With --partition-by it is a Parquet dataset, which DuckDB, Spark and Athena read as one table: a row for each page,
-    as `pages` lists it, in folders like host=example.com or month=2026-11. docs/lake.md says how rows that no longer
+    as `pages` lists it, in folders like host=example.com or month=2026-11. docs/dataset.md says how rows that no longer
     hold are left out.
 
     docs/backup.md says what each format keeps; to write listings for other programs, see `pages --format`.
@@ -162,7 +162,7 @@ def export(
         webtable export archive example.com --format cdxj --max-file 500MB
         webtable export docs.wacz https://docs.example.com/guide/
         webtable export example.warc.gz example.com
-        webtable export lake all --format parquet --partition-by host --since last
+        webtable export dataset all --format parquet --partition-by host --since last
     """
     out = Path(target)
     if partition_by is not None:
@@ -174,7 +174,7 @@ def export(
         wanted = {"since": since, "columns": None if columns is None else parse_names(columns)}
         size = {} if max_file is None else {"file_bytes": parse_size("max-file", max_file)}
         opened = _opened(ctx, target, site, yes=yes, may_be_empty=since is not None)
-        _lake(opened, out, site=site_of(site), partition_by=partition_by.value, **wanted, **size)
+        _dataset(opened, out, site=site_of(site), partition_by=partition_by.value, **wanted, **size)
         return
     if since is not None or columns is not None:
         raise InvalidArgument(
@@ -265,15 +265,15 @@ def _export(opened: AbstractContextManager[WebTable], out: Path, **arguments: An
     _conclude(done.examples, manifest.damaged, manifest.incomplete)
 
 
-def _lake(opened: AbstractContextManager[WebTable], out: Path, **arguments: Any) -> None:
+def _dataset(opened: AbstractContextManager[WebTable], out: Path, **arguments: Any) -> None:
     """Write a Parquet dataset, or add to one."""
-    from webtable.formats import write_lake
+    from webtable.formats import write_dataset
 
     with interruptible(), opened as table, _progress(table, **arguments) as counted:
-        done = write_lake(table, out, on_progress=counted, **arguments)
-    lake, last = done.manifest, done.manifest.exports[-1]
+        done = write_dataset(table, out, on_progress=counted, **arguments)
+    dataset, last = done.manifest, done.manifest.exports[-1]
     files = f"{plural(last.files, 'file')} of {size_text(last.bytes)}"
-    typer.echo(harmless(f"{plural(last.rows, 'row')} in {files}, for {plural(lake.pages, 'page')}: {out}"))
+    typer.echo(harmless(f"{plural(last.rows, 'row')} in {files}, for {plural(dataset.pages, 'page')}: {out}"))
     _conclude(done.examples, last.damaged, 0)
 
 

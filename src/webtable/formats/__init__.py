@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         write_captures,
         write_export,
     )
-    from webtable.formats.parquet_dataset import LakeExport, LakeManifest, WrittenLake, write_lake
+    from webtable.formats.parquet_dataset import DatasetExport, DatasetManifest, WrittenDataset, write_dataset
     from webtable.formats.read import read_pages
     from webtable.formats.read_report import DamagedRecord, Place, ReadReport
     from webtable.formats.warc_out import surt
@@ -39,15 +39,15 @@ __all__ = [
     "Archived",
     "CheckedExport",
     "DamagedRecord",
+    "DatasetExport",
+    "DatasetManifest",
     "ExportFile",
     "Exported",
-    "LakeExport",
-    "LakeManifest",
     "Manifest",
     "Place",
     "ReadLimits",
     "ReadReport",
-    "WrittenLake",
+    "WrittenDataset",
     "capture_format",
     "format_of",
     "lines_of",
@@ -60,8 +60,8 @@ __all__ = [
     "wanted_methods",
     "write",
     "write_captures",
+    "write_dataset",
     "write_export",
-    "write_lake",
     "write_pages",
     "write_rows",
     "write_wacz",
@@ -98,10 +98,10 @@ _HOMES = {
         "write_export",
     ),
     "webtable.formats.parquet_dataset": (
-        "LakeExport",
-        "LakeManifest",
-        "WrittenLake",
-        "write_lake",
+        "DatasetExport",
+        "DatasetManifest",
+        "WrittenDataset",
+        "write_dataset",
     ),
     "webtable.formats.read": ("read_pages",),
     "webtable.formats.read_report": (

@@ -61,7 +61,7 @@ NAME: Final = "_manifest.json"
 FORMAT_NUMBER: Final = 1
 
 
-class LakeExport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DatasetExport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One export into a dataset: the version `webtable` made it between `begun` and `ended`.
 
     It wrote `rows` pages to `files` files of `bytes` bytes, which the file `listing` lists, one JSON object a line
@@ -80,7 +80,7 @@ class LakeExport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     sha256: str
 
 
-class LakeManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DatasetManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The description of a dataset: `pages` pages of the `site` of a `table`, as they were stored at `moment` or later.
 
     `columns` are those of its rows, without `exported_at` and what `partition_by` names.
@@ -93,18 +93,18 @@ class LakeManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     columns: tuple[str, ...]
     moment: datetime
     pages: int
-    exports: tuple[LakeExport, ...]
+    exports: tuple[DatasetExport, ...]
 
     def write(self, folder: Folder) -> None:
         """Write the manifest into *folder*; it replaces an earlier one."""
         write_sealed(folder, NAME, self)
 
 
-def read_lake_manifest(folder: Folder) -> LakeManifest:
+def read_dataset_manifest(folder: Folder) -> DatasetManifest:
     """Return the manifest in *folder*; raises `FormatError` if it is missing, damaged or not valid."""
     sealed = sealed_bytes(folder, NAME, "this directory has no Parquet dataset that webtable has written")
     try:
-        return msgspec.json.decode(unsealed(sealed), type=LakeManifest)
+        return msgspec.json.decode(unsealed(sealed), type=DatasetManifest)
     except (*UNREADABLE, msgspec.MsgspecError) as exc:
         raise FormatError(f"{folder.path / NAME}: damaged, altered or not the manifest of a dataset: {exc}") from exc
 
@@ -119,7 +119,7 @@ _FULL: Final = 0.9
 """What part of its size a file must have to be full: otherwise its last row groups would be ever smaller."""
 
 
-class LakeFile(msgspec.Struct, frozen=True):
+class DatasetFile(msgspec.Struct, frozen=True):
     """A complete file of a dataset: its name below the folder of that, its rows, size and SHA-256."""
 
     name: str
@@ -150,7 +150,7 @@ class PartitionedFiles:
     """
 
     def __init__(
-        self, root: Folder, prefix: str, *, most_open: int, file_bytes: int, on_file: Callable[[LakeFile], None]
+        self, root: Folder, prefix: str, *, most_open: int, file_bytes: int, on_file: Callable[[DatasetFile], None]
     ) -> None:
         self._root = root
         self._prefix = prefix
@@ -234,7 +234,7 @@ class _OpenFile:
             self._rows += self.waiting_rows
             self._waiting, self.waiting_rows, self.waiting_bytes = [], 0, 0
 
-    def complete(self) -> LakeFile:
+    def complete(self) -> DatasetFile:
         """Write all rows and the footer to the disk, and return the complete file."""
         self.write_group()
         with naming_errors(self._path), self._file:
@@ -242,7 +242,7 @@ class _OpenFile:
             self._file.flush()
             os.fsync(self._file.fileno())
             size = os.fstat(self._file.fileno()).st_size
-            return LakeFile(self._name, self._rows, size, digest_of(self._file))
+            return DatasetFile(self._name, self._rows, size, digest_of(self._file))
 
     def abandon(self) -> None:
         """Close the file, which will not be used."""
@@ -268,10 +268,10 @@ def prefix(number: int) -> str:
     return f"part-{number:04}"
 
 
-class LakeWriter:
+class DatasetWriter:
     """Writes the export after those of *manifest* into the folder for incoming files in *folder*."""
 
-    def __init__(self, folder: Folder, manifest: LakeManifest, key: WebKey, file_bytes: int) -> None:
+    def __init__(self, folder: Folder, manifest: DatasetManifest, key: WebKey, file_bytes: int) -> None:
         self._before = _RowsBefore(_stored(folder, manifest), key)
         self._incoming = folder.folder(INCOMING, make=True)
         self._manifest = manifest
@@ -290,7 +290,7 @@ class LakeWriter:
                 self._lines.flush()
                 os.fsync(self._lines.fileno())
                 listing_digest = digest_of(self._lines)
-            export = LakeExport(
+            export = DatasetExport(
                 webtable=software().partition(" ")[2],
                 begun=self._manifest.moment,
                 ended=clock.now(),
@@ -315,7 +315,7 @@ class LakeWriter:
             if not self._manifest.exports and not self._rows:
                 self._put_rows(None, reader.schema.empty_table())
 
-    def _list(self, file: LakeFile) -> None:
+    def _list(self, file: DatasetFile) -> None:
         self._lines.write(msgspec.json.encode(file) + b"\n")
         if not file.name.startswith(STATE):
             self._files += 1
@@ -403,7 +403,7 @@ class _RowsBefore:
         return self._key.unsalted(self._key.encode(url))
 
 
-def _stored(folder: Folder, manifest: LakeManifest) -> Iterator[_RowBefore]:
+def _stored(folder: Folder, manifest: DatasetManifest) -> Iterator[_RowBefore]:
     """Yield the rows that hold after the last export; raises `FormatError` if some are missing or cannot be read."""
     if not manifest.exports:
         return
@@ -429,18 +429,18 @@ def _stored(folder: Folder, manifest: LakeManifest) -> Iterator[_RowBefore]:
 # --- Data sets --------------------------------------------------------------------------------------------------------
 
 
-LAKE_FILE_BYTES: Final = 128_000_000
+DATASET_FILE_BYTES: Final = 128_000_000
 
 
 @dataclass(slots=True)
-class WrittenLake:
-    """The result of `write_lake`: the manifest, and as `examples` the first 100 rows that could not be read."""
+class WrittenDataset:
+    """The result of `write_dataset`: the manifest, and as `examples` the first 100 rows that could not be read."""
 
-    manifest: LakeManifest
+    manifest: DatasetManifest
     examples: list[DamagedRow] = field(default_factory=list)
 
 
-def write_lake(
+def write_dataset(
     table: WebTable,
     folder: str | PathLike[str],
     site: Site | None = None,
@@ -448,9 +448,9 @@ def write_lake(
     partition_by: PartitionedBy,
     columns: Sequence[str] | None = None,
     since: Literal["last"] | None = None,
-    file_bytes: int = LAKE_FILE_BYTES,
+    file_bytes: int = DATASET_FILE_BYTES,
     on_progress: Progress | None = None,
-) -> WrittenLake:
+) -> WrittenDataset:
     """Write the pages of *table* that `WebTable.pages` lists for *site* into Parquet files below *folder*.
 
     A page is a row, with the columns of a listing, or those that *columns* names, and `exported_at`. The files are in
@@ -458,7 +458,7 @@ def write_lake(
     the newest capture, with "month". The rows of a file take *file_bytes* bytes at most, unless there is only one.
 
     *folder* must be new or empty; with *since* "last" it may be a dataset of the same arguments, to which rows are
-    added for pages that are new or different since the last export; `_state` lists the rows that hold (docs/lake.md
+    added for pages that are new or different since the last export; `_state` lists the rows that hold (docs/dataset.md
     says how it is read). Without *columns* it keeps those that it has. The files appear when all are complete: an
     export that is cut short changes nothing, and begins anew. *on_progress* is called with how many pages were read so
     far. Needs `hbase-webtable[arrow]`. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`, `UnknownColumn`,
@@ -472,7 +472,7 @@ def write_lake(
         raise InvalidArgument(f"since={since!r} must be 'last': {reason}")
     check_file_bytes(file_bytes)
     Scope.of(site).ranges(TableContext.of(table.store, table.table, table.layout, strict=table.strict))
-    wanted = LakeManifest(
+    wanted = DatasetManifest(
         table=table.table,
         site=site_text(site or ALL),
         partition_by=partition_by,
@@ -489,11 +489,11 @@ def write_lake(
             names = before.columns if columns is None else wanted.columns
             wanted = _continued(path, before, replace(wanted, columns=names))
         try:
-            LakeWriter(opened, wanted, table.key, file_bytes).run(pages, on_progress)
+            DatasetWriter(opened, wanted, table.key, file_bytes).run(pages, on_progress)
             _settle(opened)
         finally:
             _drop_incoming(opened)
-        return WrittenLake(read_lake_manifest(opened), pages.damaged)
+        return WrittenDataset(read_dataset_manifest(opened), pages.damaged)
 
 
 def _columns(partition_by: PartitionedBy, named: Sequence[str] | None) -> tuple[str, ...]:
@@ -507,7 +507,7 @@ def _columns(partition_by: PartitionedBy, named: Sequence[str] | None) -> tuple[
     return tuple(name for name in dict.fromkeys(names) if name != partition_by)
 
 
-def _manifest_in(folder: Folder, since: str | None) -> LakeManifest | None:
+def _manifest_in(folder: Folder, since: str | None) -> DatasetManifest | None:
     """Return the manifest of the dataset in *folder*, after ending an export that was cut short; None for no dataset.
 
     Raises `FormatError` for a link or a pipe in the folder, which the export would meet at its end, after hours.
@@ -525,10 +525,10 @@ def _manifest_in(folder: Folder, since: str | None) -> LakeManifest | None:
     elif present - {INCOMING}:
         raise InvalidArgument(f"{folder.path}: the directory is not empty, and has no dataset; name a new or empty one")
     _drop_incoming(folder)
-    return read_lake_manifest(folder) if NAME in present else None
+    return read_dataset_manifest(folder) if NAME in present else None
 
 
-def _continued(folder: Path, before: LakeManifest, wanted: LakeManifest) -> LakeManifest:
+def _continued(folder: Path, before: DatasetManifest, wanted: DatasetManifest) -> DatasetManifest:
     """Return the manifest *wanted* with the exports *before* it; raises `InvalidArgument` for other arguments."""
     for name in ("format_number", "table", "site", "partition_by", "columns"):
         if (was := getattr(before, name)) != (now := getattr(wanted, name)):
@@ -540,7 +540,7 @@ def _continued(folder: Path, before: LakeManifest, wanted: LakeManifest) -> Lake
 def _settle(folder: Folder) -> None:
     """Move the files of a complete export to their places, the manifest last; it may have been done in part."""
     with folder.folder(INCOMING) as incoming:
-        manifest = read_lake_manifest(incoming)
+        manifest = read_dataset_manifest(incoming)
         for name in incoming.names():
             if name == NAME:
                 continue

@@ -23,11 +23,11 @@ import webtable
 from webtable import Page
 from webtable._files import Folder
 from webtable.errors import FormatError, FullScanNeeded, InvalidArgument, UnknownColumn
-from webtable.formats import write_lake
-from webtable.formats.parquet_dataset import PartitionedFiles, hive_folder, read_lake_manifest
+from webtable.formats import write_dataset
+from webtable.formats.parquet_dataset import PartitionedFiles, hive_folder, read_dataset_manifest
 
 START = datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)
-DOCS = Path(__file__).parents[2] / "docs/lake.md"
+DOCS = Path(__file__).parents[2] / "docs/dataset.md"
 VIEW, DELETED = (part.partition("```")[0] for part in DOCS.read_text().split("```sql\n")[1:])
 BETWEEN = re.search(r"`(select url from 'before/[^`]+)`", DOCS.read_text())[1]
 ODD = [
@@ -54,7 +54,7 @@ def table():
 
 @pytest.fixture
 def folder(tmp_path):
-    return tmp_path / "lake"
+    return tmp_path / "dataset"
 
 
 def put(table, *pages):
@@ -68,11 +68,11 @@ def digest_of(path):
 
 def manifest_in(folder):
     with Folder(folder) as opened:
-        return read_lake_manifest(opened)
+        return read_dataset_manifest(opened)
 
 
 def read_by_duckdb(folder, columns="*"):
-    view = VIEW.replace("'lake/", f"'{folder}/")
+    view = VIEW.replace("'dataset/", f"'{folder}/")
     if "host=*" in view and not list(folder.glob("host=*")):
         view = view.replace("host=*", "month=*")
     with duckdb.connect() as database:
@@ -91,10 +91,10 @@ def data_files(folder):
 
 
 @pytest.mark.parametrize("partition_by", ["host", "month"])
-def test_a_lake_has_what_is_listed(table, folder, partition_by):
+def test_a_dataset_has_what_is_listed(table, folder, partition_by):
     put(table, *(page(url, at=START - timedelta(days=40 * number)) for number, url in enumerate(ODD)))
 
-    done = write_lake(table, folder, webtable.ALL, partition_by=partition_by)
+    done = write_dataset(table, folder, webtable.ALL, partition_by=partition_by)
 
     assert_holds_what_is_listed(folder, table)
     assert done.manifest == manifest_in(folder)
@@ -104,7 +104,7 @@ def test_a_lake_has_what_is_listed(table, folder, partition_by):
 def test_folders_are_named_after_hosts_and_months(table, folder):
     put(table, *map(page, ODD))
 
-    write_lake(table, folder, webtable.ALL, partition_by="host")
+    write_dataset(table, folder, webtable.ALL, partition_by="host")
 
     hosts = read_by_duckdb(folder, "url, host").to_pylist()
     assert {row["host"] for row in hosts} == {
@@ -116,7 +116,7 @@ def test_folders_are_named_after_hosts_and_months(table, folder):
 def test_a_month_is_text_in_utc(table, folder):
     put(table, page("https://example.com/", at=datetime(2025, 11, 30, 23, 30, tzinfo=UTC)))
 
-    write_lake(table, folder, "example.com", partition_by="month")
+    write_dataset(table, folder, "example.com", partition_by="month")
 
     assert read_by_duckdb(folder, "month").to_pylist() == [{"month": "2025-11"}]
 
@@ -124,7 +124,7 @@ def test_a_month_is_text_in_utc(table, folder):
 def test_the_manifest_names_every_file_with_its_digest_and_rows(table, folder):
     put(table, *map(page, ODD))
 
-    done = write_lake(table, folder, webtable.ALL, partition_by="host")
+    done = write_dataset(table, folder, webtable.ALL, partition_by="host")
 
     [export] = done.manifest.exports
     listed = [json.loads(line) for line in (folder / export.listing).read_text().splitlines()]
@@ -141,14 +141,14 @@ def test_the_manifest_names_every_file_with_its_digest_and_rows(table, folder):
 
 def test_what_came_since_is_added_and_what_no_longer_holds_is_left_out(table, folder):
     put(table, *map(page, ODD), page("https://example.com/moved"), page("https://zzz.example/last"))
-    write_lake(table, folder, webtable.ALL, partition_by="host")
+    write_dataset(table, folder, webtable.ALL, partition_by="host")
     before = data_files(folder)
 
     put(table, page(ODD[0], "<title>New</title>", START + timedelta(days=1)), page("https://example.com/new"))
     put(table, page("https://late.example/", at=START - timedelta(days=900)))  # no moment of a capture would show it
     table.delete("https://example.com/moved")
     table.delete("https://zzz.example/last")
-    done = write_lake(table, folder, webtable.ALL, partition_by="host", since="last")
+    done = write_dataset(table, folder, webtable.ALL, partition_by="host", since="last")
 
     assert_holds_what_is_listed(folder, table)
     assert done.manifest.exports[1].rows == 3
@@ -157,18 +157,18 @@ def test_what_came_since_is_added_and_what_no_longer_holds_is_left_out(table, fo
 
 def test_deleted_pages_are_found_as_the_docs_say(table, folder):
     put(table, *map(page, ODD))
-    write_lake(table, folder, webtable.ALL, partition_by="host")
+    write_dataset(table, folder, webtable.ALL, partition_by="host")
     table.delete(ODD[0])
-    write_lake(table, folder, webtable.ALL, partition_by="host", since="last")
+    write_dataset(table, folder, webtable.ALL, partition_by="host", since="last")
     before = folder.with_name("before")
     shutil.copytree(folder / "_state", before)
     table.delete(ODD[2])
     put(table, page(ODD[3], "<title>New</title>", START + timedelta(days=1)))
-    write_lake(table, folder, webtable.ALL, partition_by="host", since="last")
+    write_dataset(table, folder, webtable.ALL, partition_by="host", since="last")
 
     with duckdb.connect() as database:
         ever, since = (
-            database.sql(query.replace("'lake/", f"'{folder}/").replace("'before/", f"'{before}/")).fetchall()
+            database.sql(query.replace("'dataset/", f"'{folder}/").replace("'before/", f"'{before}/")).fetchall()
             for query in (DELETED, BETWEEN)
         )
 
@@ -176,7 +176,7 @@ def test_deleted_pages_are_found_as_the_docs_say(table, folder):
     assert since == [(ODD[2],)]
 
 
-def test_a_lake_follows_a_table_through_many_exports(table, folder):
+def test_a_dataset_follows_a_table_through_many_exports(table, folder):
     urls = {f"https://{number % 7}.example.com/{number}" for number in range(60)}
     for run in range(6):
         at = START + timedelta(days=run)
@@ -184,7 +184,7 @@ def test_a_lake_follows_a_table_through_many_exports(table, folder):
         deleted = sorted(urls)[run::11]
         table.delete_many(deleted)
         urls.difference_update(deleted)  # their captures of earlier dates stay hidden
-        write_lake(table, folder, webtable.ALL, partition_by="month", since="last")
+        write_dataset(table, folder, webtable.ALL, partition_by="month", since="last")
 
         assert_holds_what_is_listed(folder, table)
 
@@ -196,24 +196,24 @@ def test_a_page_that_comes_back_with_its_old_date_is_there_again(folder, tmp_pat
     ):
         put(full, page(ODD[0]))
         for one in (full, empty, full):
-            write_lake(one, folder, webtable.ALL, partition_by="host", since="last")
+            write_dataset(one, folder, webtable.ALL, partition_by="host", since="last")
 
             assert_holds_what_is_listed(folder, one)
 
 
 def test_nothing_new_adds_no_rows(table, folder):
     put(table, *map(page, ODD))
-    write_lake(table, folder, webtable.ALL, partition_by="host")
+    write_dataset(table, folder, webtable.ALL, partition_by="host")
     before = data_files(folder)
 
-    done = write_lake(table, folder, webtable.ALL, partition_by="host", since="last")
+    done = write_dataset(table, folder, webtable.ALL, partition_by="host", since="last")
 
     assert (data_files(folder), done.manifest.exports[1].files) == (before, 0)
     assert_holds_what_is_listed(folder, table)
 
 
-def test_a_site_without_pages_is_an_empty_lake(table, folder):
-    write_lake(table, folder, "example.com", partition_by="host")
+def test_a_site_without_pages_is_an_empty_dataset(table, folder):
+    write_dataset(table, folder, "example.com", partition_by="host")
 
     assert_holds_what_is_listed(folder, table, "example.com")
     assert manifest_in(folder).pages == 0
@@ -222,10 +222,10 @@ def test_a_site_without_pages_is_an_empty_lake(table, folder):
 def test_bodies_come_if_they_are_named_and_are_compared(table, folder):
     put(table, page(ODD[0], "<title>T</title> one"))
     columns = ["title", "body", "outlinks", "headers", "host"]
-    write_lake(table, folder, webtable.ALL, partition_by="host", columns=columns)
+    write_dataset(table, folder, webtable.ALL, partition_by="host", columns=columns)
 
     put(table, page(ODD[0], "<title>T</title> two", START + timedelta(days=1)))
-    write_lake(table, folder, webtable.ALL, partition_by="host", since="last")
+    write_dataset(table, folder, webtable.ALL, partition_by="host", since="last")
 
     [row] = read_by_duckdb(folder, "url, title, body, host").to_pylist()
     assert row == {"url": ODD[0], "title": "T", "body": b"<title>T</title> two", "host": "example.com"}
@@ -235,7 +235,7 @@ def test_bodies_come_if_they_are_named_and_are_compared(table, folder):
 def test_files_are_not_larger_than_they_may_be(table, folder, partition_by):
     put(table, *(page(f"https://example.com/{number}", os.urandom(500).hex()) for number in range(400)))
 
-    write_lake(table, folder, webtable.ALL, partition_by=partition_by, columns=["body"], file_bytes=60_000)
+    write_dataset(table, folder, webtable.ALL, partition_by=partition_by, columns=["body"], file_bytes=60_000)
 
     sizes = [path.stat().st_size for path in data_files(folder)]
     assert len(sizes) > 3
@@ -253,7 +253,7 @@ def test_many_hosts_need_a_few_open_files(table, folder, hosts):
 
     resource.setrlimit(resource.RLIMIT_NOFILE, (few, limits[1]))
     try:
-        write_lake(table, folder, webtable.ALL, partition_by="host", columns=["status"])
+        write_dataset(table, folder, webtable.ALL, partition_by="host", columns=["status"])
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
@@ -277,9 +277,9 @@ def test_the_file_that_was_not_used_for_longest_is_completed_for_another(tmp_pat
     assert [(file.name, file.rows) for file in done][2:] == [("z/part-000002.parquet", 1), ("y/part-000003.parquet", 1)]
 
 
-def test_an_export_that_fails_leaves_the_lake_as_it_was(table, folder):
+def test_an_export_that_fails_leaves_the_dataset_as_it_was(table, folder):
     put(table, *map(page, ODD))
-    write_lake(table, folder, webtable.ALL, partition_by="host")
+    write_dataset(table, folder, webtable.ALL, partition_by="host")
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     listed = read_by_duckdb(folder)
     put(table, page("https://example.com/new"), page("https://zzz.example/"))
@@ -288,11 +288,11 @@ def test_an_export_that_fails_leaves_the_lake_as_it_was(table, folder):
         raise OSError(28, "No space left on device")
 
     with pytest.raises(OSError, match="No space left"):
-        write_lake(table, folder, webtable.ALL, partition_by="host", since="last", on_progress=full)
+        write_dataset(table, folder, webtable.ALL, partition_by="host", since="last", on_progress=full)
 
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
     assert read_by_duckdb(folder) == listed
-    write_lake(table, folder, webtable.ALL, partition_by="host", since="last")
+    write_dataset(table, folder, webtable.ALL, partition_by="host", since="last")
     assert_holds_what_is_listed(folder, table)
 
 
@@ -300,7 +300,7 @@ KILLED = """
 import os, signal, sys, webtable
 from pathlib import Path
 from webtable._files import Folder
-from webtable.formats import write_lake
+from webtable.formats import write_dataset
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 moves, move = [], Folder.move
@@ -312,7 +312,7 @@ def counted(*arguments):
 Folder.move = counted
 with webtable.open(sys.argv[1]) as table:
     early = die if sys.argv[3] == "-1" else None
-    write_lake(table, sys.argv[2], webtable.ALL, partition_by="host", since="last", on_progress=early)
+    write_dataset(table, sys.argv[2], webtable.ALL, partition_by="host", since="last", on_progress=early)
 """
 
 
@@ -323,7 +323,7 @@ def test_after_a_kill_readers_have_the_export_before_or_after_it(folder, tmp_pat
     with webtable.open(tmp_path / "crawl.db", create=True) as table:
         put(table, *map(page, ODD[:3]))
         if not is_first:
-            write_lake(table, folder, webtable.ALL, partition_by="host")
+            write_dataset(table, folder, webtable.ALL, partition_by="host")
             put(table, page(ODD[0], "<title>New</title>", START + timedelta(days=1)), page("https://b.example/"))
             table.delete(ODD[1])
     listed = None if is_first else read_by_duckdb(folder)
@@ -336,21 +336,21 @@ def test_after_a_kill_readers_have_the_export_before_or_after_it(folder, tmp_pat
     else:
         assert read_by_duckdb(folder) == listed
     with webtable.open(tmp_path / "crawl.db") as table:
-        write_lake(table, folder, webtable.ALL, partition_by="host", since="last")
+        write_dataset(table, folder, webtable.ALL, partition_by="host", since="last")
         assert_holds_what_is_listed(folder, table)
     assert not (folder / "_incoming").exists()
 
 
 def test_another_folder_is_refused(table, folder):
     put(table, *map(page, ODD))
-    write_lake(table, folder, webtable.ALL, partition_by="host")
+    write_dataset(table, folder, webtable.ALL, partition_by="host")
     other = folder.parent / "other"
     other.mkdir()
     (other / "letter.txt").write_text("mine")
 
     def refused(said, target=folder, site=webtable.ALL, **options):
         with pytest.raises(InvalidArgument, match=said):
-            write_lake(table, target, site, **{"partition_by": "host", **options})
+            write_dataset(table, target, site, **{"partition_by": "host", **options})
 
     refused("has no dataset", other)
     refused("has no dataset", other, since="last")
@@ -366,17 +366,17 @@ def test_another_folder_is_refused(table, folder):
 
 def test_a_mistake_in_the_question_makes_no_folder(table, folder, large_store):
     with pytest.raises(UnknownColumn, match="titel"):
-        write_lake(table, folder, webtable.ALL, partition_by="host", columns=["titel"])
+        write_dataset(table, folder, webtable.ALL, partition_by="host", columns=["titel"])
     with pytest.raises(FullScanNeeded):
-        write_lake(table, folder, partition_by="host")
+        write_dataset(table, folder, partition_by="host")
 
     assert not folder.exists()
 
 
 @pytest.mark.parametrize("damage", ["shorter", "gone", "altered"])
-def test_a_lake_whose_state_is_damaged_is_not_added_to(table, folder, damage):
+def test_a_dataset_whose_state_is_damaged_is_not_added_to(table, folder, damage):
     put(table, *map(page, ODD))
-    write_lake(table, folder, webtable.ALL, partition_by="host")
+    write_dataset(table, folder, webtable.ALL, partition_by="host")
     [state] = (folder / "_state").iterdir()
     if damage == "altered":
         manifest = folder / "_manifest.json"
@@ -388,18 +388,18 @@ def test_a_lake_whose_state_is_damaged_is_not_added_to(table, folder, damage):
     before = data_files(folder)
 
     with pytest.raises(FormatError):
-        write_lake(table, folder, webtable.ALL, partition_by="host", since="last")
+        write_dataset(table, folder, webtable.ALL, partition_by="host", since="last")
 
     assert data_files(folder) == before
 
 
 def test_the_moments_of_exports_go_forward_also_if_the_clock_does_not(table, folder, manual_clock):
     put(table, page(ODD[0]))
-    first = write_lake(table, folder, webtable.ALL, partition_by="host").manifest.moment
+    first = write_dataset(table, folder, webtable.ALL, partition_by="host").manifest.moment
     put(table, page(ODD[0], "<title>New</title>", START + timedelta(days=1)))
 
     manual_clock.passed -= 3_600
-    second = write_lake(table, folder, webtable.ALL, partition_by="host", since="last").manifest.moment
+    second = write_dataset(table, folder, webtable.ALL, partition_by="host", since="last").manifest.moment
 
     assert second > first
     assert_holds_what_is_listed(folder, table)
