@@ -788,7 +788,7 @@ def test_declarations_are_the_same_in_every_process():
 from test_rowkey_composite import DECLARED
 print(*[key.declaration for key in DECLARED.values()], sep="\\n")
 """
-    here = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120
+    here = os.path.dirname(__file__)  # noqa: PTH120
     told = [
         subprocess.run(
             [sys.executable, "-c", code],
@@ -796,7 +796,7 @@ print(*[key.declaration for key in DECLARED.values()], sep="\\n")
             text=True,
             check=True,
             cwd=here,
-            env={**os.environ, "PYTHONHASHSEED": seed},
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.path.dirname(here)},  # noqa: PTH120
         ).stdout.splitlines()
         for seed in ("1", "2")
     ]
