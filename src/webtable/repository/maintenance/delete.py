@@ -435,11 +435,11 @@ class Retention:
 
     def _deleted(self) -> Iterator[DeletedPage]:
         """Delete the pages, and yield each once it is deleted for good."""
-        chosen, store = self._found(), self._context.store
+        chosen, store, pages = self._found(), self._context.store, self._context.pages
         with closing(Deletion(self._context)) as deletion:
             while piece := list(islice(chosen, PAGES_AT_ONCE)):
                 with store.transaction(), until(Deadline(store.timeout)):
-                    gone = deletion.of([key for key, _ in piece], self._is_meant)
+                    gone = deletion.of([key for key, _ in piece], lambda row: self._is_wanted(pages.metadata_of(row)))
                 yield from (page for (_, page), is_gone in zip(piece, gone, strict=True) if is_gone)
             if self._is_chosen is None:
                 self._complete(deletion)
@@ -465,9 +465,6 @@ class Retention:
                 self._damage.add(page)
             if self._is_wanted(page):
                 yield row.key, _deleted_page(page, captures)
-
-    def _is_meant(self, row: Row) -> bool:
-        return self._is_wanted(self._context.pages.metadata_of(row))
 
     def _is_wanted(self, page: Page | DamagedRow | None) -> bool:
         return self._is_chosen is None or (isinstance(page, Page) and self._is_chosen(page))

@@ -113,7 +113,10 @@ class PageCodec:
 
     def packed(self, pages: Sequence[Page], *, threads: int = -1) -> list[Packed]:
         """Return the body and the links of each of *pages* as they are stored; *threads* is that of `pack`."""
-        values = [value for page in pages for value in (page.body, _links_json(page)) if value is not None]
+        links = (None if page.outlinks is None else json_of(page.outlinks) for page in pages)
+        values = [
+            value for page, own in zip(pages, links, strict=True) for value in (page.body, own) if value is not None
+        ]
         packed = iter(pack(values, compress=self._compress, threads=threads))
         return [
             (None if page.body is None else next(packed), None if page.outlinks is None else next(packed))
@@ -425,10 +428,6 @@ def check_body(body: bytes, of: Page | Capture) -> None:
         warnings.warn(text, stacklevel=2)
     elif digest != of.digest:
         raise ValueError("it is not the body whose digest was stored")
-
-
-def _links_json(page: Page) -> bytes | None:
-    return None if page.outlinks is None else json_of(page.outlinks)
 
 
 # What every listing reads: each byte here is read for every page of it.

@@ -105,21 +105,18 @@ class Refresh:
             done: list[QueuedBatch] = []
             held: list[QueuedBatch] = []
             for batch in (batch for batch in batches if batch.is_settled):
-                (held if self._changes_hosts(batch) else done).append(batch)
+                (held if self._counts_pages and (batch.pages or batch.hosts) else done).append(batch)
             queue.remove(done)
             queue.remove_rows(held)
             self._held += [CountedBatch(batch.key, batch.timestamp) for batch in held]
-            if self._counts_pages:
-                self._take_hosts(batches)
+            for batch in batches if self._counts_pages else ():
+                self._changes.add(batch.pages, (host for host in batch.hosts if host not in self._whole))
             if self._weight() > MOST_BYTES:
                 self._changes.join()
                 if self._weight() > MOST_JOINED:
                     self._count_hosts(queue)
         self._count_hosts(queue)
         return Recount(self._pages, self._hosts, self._batches, self._unreadable + self._damage.count)
-
-    def _changes_hosts(self, batch: QueuedBatch) -> bool:
-        return self._counts_pages and bool(batch.pages or batch.hosts)
 
     def _weight(self) -> int:
         return self._changes.weight + A_HELD_BATCH * len(self._held)
@@ -140,11 +137,6 @@ class Refresh:
             counter.count(piece, tried)
             self._pages += len(piece)
             self._report()
-
-    def _take_hosts(self, batches: Sequence[QueuedBatch]) -> None:
-        """Add the changes of hosts in *batches*."""
-        for batch in batches:
-            self._changes.add(batch.pages, (host for host in batch.hosts if host not in self._whole))
 
     def _count_hosts(self, queue: RecountQueue) -> None:
         """Count the changes of hosts that were added, and remove the batches that waited for that."""

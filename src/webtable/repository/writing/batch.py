@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections import Counter, defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
 from functools import partial
@@ -267,10 +267,17 @@ class BatchWriter:
             if not is_outdated:
                 outcomes = self._settle(prepared, self._put(prepared), is_alone=is_alone)
         if is_outdated:
-            return self._stored_again(prepared.batch)
+            return [outcome for _, again in self.stored(prepared.batch) for outcome in again]
         if any(outcome.error is not None for outcome in outcomes):
             self._store_one_by_one(prepared, outcomes)
         return outcomes if self._is_completing else self._completed(prepared, outcomes)
+
+    def stored(self, batch: Sequence[KeyedPage]) -> Iterator[tuple[Prepared, list[PageOutcome]]]:
+        """Prepare and store *batch* in as many pieces as it takes, and yield each with the outcomes of its pages."""
+        while batch:
+            prepared = self.prepare(batch)
+            yield prepared, self.store(prepared)
+            batch = prepared.rest
 
     def _read(self, batch: Sequence[KeyedPage]) -> _ReadBatch:
         """Read the state of the first pages of *batch*: up to `CONTENT_BYTES` of stored bodies that captures repeat."""
@@ -369,14 +376,6 @@ class BatchWriter:
                 outcomes[at] = dataclasses.replace(outcomes[at], error=exc)
         return outcomes
 
-    def _stored_again(self, batch: Sequence[KeyedPage]) -> list[PageOutcome]:
-        outcomes: list[PageOutcome] = []
-        while batch:
-            prepared = self.prepare(batch)
-            outcomes += self.store(prepared)
-            batch = prepared.rest
-        return outcomes
-
     def _store_one_by_one(self, prepared: Prepared, outcomes: list[PageOutcome]) -> None:
         """Store captures again, each by itself, that failed because of others; replaces their *outcomes*."""
         captures = Counter(row for row, _ in prepared.batch)
@@ -453,9 +452,8 @@ def complete(revisits: OpenRevisits, writer: BatchWriter, waiting: Sequence[Page
 def _of_batch(writer: BatchWriter, batch: Sequence[KeyedPage]) -> list[Page]:
     """Store the revisits of *batch*, and return those that are not open any longer."""
     done: list[Page] = []
-    while batch:
-        prepared = writer.prepare(batch)
-        for at, outcome in enumerate(writer.store(prepared)):
+    for prepared, outcomes in writer.stored(batch):
+        for at, outcome in enumerate(outcomes):
             match outcome.error:
                 case None if at not in prepared.plan.unresolved:
                     done.append(prepared.batch[at][1])
@@ -463,7 +461,6 @@ def _of_batch(writer: BatchWriter, batch: Sequence[KeyedPage]) -> list[Page]:
                     done.append(prepared.batch[at][1])
                 case StoreUnavailable() as error:
                     raise error
-        batch = prepared.rest
     return done
 
 

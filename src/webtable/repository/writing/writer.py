@@ -51,16 +51,9 @@ if TYPE_CHECKING:
 
 ENTRY_BYTES = 4_000
 LINK_BYTES = 450
-"""The memory for a page, and for each of its links, while it is written, besides its own: cells, entries, rows.
-
-Measured with tracemalloc, as the mean over the buffer, a batch being prepared and one being stored, with the seven
-indexes on SQLite.
-"""
-
-
-def weight_of(page: Page) -> int:
-    """Return about how many bytes *page* takes until it is stored, its cells and those of its links included."""
-    return memory_of(page) + ENTRY_BYTES + LINK_BYTES * len(page.outlinks or ())
+"""The memory for a page, and for each of its links, while it is written, besides its own: cells, entries, rows."""
+# Measured with tracemalloc, as the mean over the buffer, a batch being prepared and one being stored, with the seven
+# indexes on SQLite.
 
 
 class Buffer:
@@ -89,7 +82,7 @@ class Buffer:
         self.receipts.append(weakref.ref(receipt))
         self.rows.update(rows)
         self._last[row] = page.fetched_at
-        self.bytes += weight_of(page)
+        self.bytes += memory_of(page) + ENTRY_BYTES + LINK_BYTES * len(page.outlinks or ())
 
     def is_before(self, row: bytes, page: Page, rows: Iterable[bytes]) -> bool:
         """Whether these pages must be stored before it can be decided what to write for *page*.
