@@ -1,4 +1,4 @@
-"""The answer to a question, for `async for` and `await`."""
+"""Calls of the synchronous library in threads, streams of results that are read ahead in pieces, and answers."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Wrapped(Generic[Core]):
 
 
 def awaited(function: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[Wrapped[S], P], Coroutine[Any, Any, T]]:
-    """Return *function* as an awaitable method with the same arguments."""
+    """*function* as an awaitable method with the same arguments."""
 
     @wraps(function)
     async def method(self: Wrapped[S], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -134,8 +134,7 @@ class AbandonedCalls:
         with self._lock:
             taken = [kept for kept in self._calls if (kept[1].done() if kept[0] is owner else also_others)]
             self._calls = [kept for kept in self._calls if kept not in taken]
-        errors = [_error(call) for _, call in taken]
-        return [error for error in errors if error is not None]
+        return [error for _, call in taken if (error := _error(call)) is not None]
 
 
 def _error(call: Future[Any]) -> Exception | None:
@@ -150,13 +149,6 @@ class Closing(Protocol):
     """An object that is closed at the end of its block."""
 
     async def close(self) -> None:
-        """Close it."""
-
-
-class ClosingCore(Protocol):
-    """The same in the synchronous library."""
-
-    def close(self) -> None:
         """Close it."""
 
 
@@ -186,12 +178,12 @@ class Opening(Generic[C]):
 
 def close_abandoned(future: Future[Any]) -> None:
     """Close what *future* opens as soon as it is open: its caller no longer waits for it."""
-    future.add_done_callback(_close)
 
+    def close(opened: Future[Any]) -> None:
+        if not opened.cancelled() and opened.exception() is None:
+            opened.result().close()
 
-def _close(future: Future[Any]) -> None:
-    if not future.cancelled() and future.exception() is None:
-        future.result().close()
+    future.add_done_callback(close)
 
 
 # --- Streams ----------------------------------------------------------------------------------------------------------
@@ -263,12 +255,10 @@ class _Reader(Generic[T]):
 
 
 def _weight(result: object) -> int:
-    """Return about how many bytes *result* takes, if these may be many."""
-    return (
-        memory_of(result)
-        if isinstance(result, Page) and (result.body is not None or result.outlinks is not None)
-        else 0
-    )
+    """About how many bytes *result* takes, if these may be many."""
+    if isinstance(result, Page) and (result.body is not None or result.outlinks is not None):
+        return memory_of(result)
+    return 0
 
 
 class Stream(AsyncIterator[T]):
@@ -429,7 +419,7 @@ class Hosts(Results[SyncHost]):
 def question(
     function: Callable[Concatenate[S, P], SyncResults[T]],
 ) -> Callable[Concatenate[Wrapped[S], P], Results[T]]:
-    """Return *function*, whose answer is lazy, as a method whose answer is read with `async for`."""
+    """*function*, whose answer is lazy, as a method whose answer is read with `async for`."""
 
     @wraps(function)
     def method(self: Wrapped[S], /, *args: P.args, **kwargs: P.kwargs) -> Results[T]:
@@ -441,7 +431,7 @@ def question(
 def awaited_question(
     function: Callable[Concatenate[S, P], SyncResults[T]],
 ) -> Callable[Concatenate[Wrapped[S], P], Coroutine[Any, Any, Results[T]]]:
-    """Return *function*, which reads before it answers, as a method whose answer is awaited first."""
+    """*function*, which reads before it answers, as a method whose answer is awaited first."""
 
     @wraps(function)
     async def method(self: Wrapped[S], /, *args: P.args, **kwargs: P.kwargs) -> Results[T]:
@@ -453,7 +443,7 @@ def awaited_question(
 def hosts_question(
     function: Callable[Concatenate[S, P], SyncResults[SyncHost]],
 ) -> Callable[Concatenate[Wrapped[S], P], Hosts]:
-    """Return what `question` does, for hosts."""
+    """*function*, whose answer is lazy, as a method whose answer has hosts, which can be drawn."""
 
     @wraps(function)
     def method(self: Wrapped[S], /, *args: P.args, **kwargs: P.kwargs) -> Hosts:
@@ -463,7 +453,7 @@ def hosts_question(
 
 
 def streamed(function: Callable[Concatenate[S, P], Iterator[T]]) -> Callable[Concatenate[Wrapped[S], P], Stream[T]]:
-    """Return *function*, which returns an iterator, as a method whose results are read with `async for`."""
+    """*function*, which returns an iterator, as a method whose results are read with `async for`."""
 
     @wraps(function)
     def method(self: Wrapped[S], /, *args: P.args, **kwargs: P.kwargs) -> Stream[T]:

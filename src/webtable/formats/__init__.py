@@ -70,19 +70,8 @@ __all__ = [
 
 _HOMES = {
     "webtable._limits": ("ReadLimits",),
-    "webtable.formats.answer_files": (
-        "ENDINGS",
-        "FORMATS",
-        "format_of",
-        "write",
-        "write_pages",
-        "write_rows",
-    ),
-    "webtable.formats.archives": (
-        "Archived",
-        "write_wacz",
-        "write_warc",
-    ),
+    "webtable.formats.answer_files": ("ENDINGS", "FORMATS", "format_of", "write", "write_pages", "write_rows"),
+    "webtable.formats.archives": ("Archived", "write_wacz", "write_warc"),
     "webtable.formats.compressed": ("lines_of",),
     "webtable.formats.exports": (
         "CAPTURE_ENDINGS",
@@ -104,18 +93,11 @@ _HOMES = {
         "write_dataset",
     ),
     "webtable.formats.read": ("read_pages",),
-    "webtable.formats.read_report": (
-        "DamagedRecord",
-        "Place",
-        "ReadReport",
-    ),
+    "webtable.formats.read_report": ("DamagedRecord", "Place", "ReadReport"),
     "webtable.formats.warc_out": ("surt",),
     "webtable.page.headers": ("DEFAULT_TYPES",),
     "webtable.page.json_lines": ("page_to_json",),
-    "webtable.page.methods": (
-        "DEFAULT_METHODS",
-        "wanted_methods",
-    ),
+    "webtable.page.methods": ("DEFAULT_METHODS", "wanted_methods"),
 }
 
 if not TYPE_CHECKING:  # a checker would take every name for one that is there

@@ -1,10 +1,14 @@
-"""The decompressed bytes of a file; a truncated or damaged file never passes for a complete one."""
+"""Compressed bytes that can be gone back in, the decompressed pieces of a file, and streams of these.
+
+A truncated or damaged file never passes for a complete one.
+"""
 
 from __future__ import annotations
 
 import zlib
 from collections import deque
-from typing import IO, TYPE_CHECKING, NamedTuple, NoReturn, Protocol
+from itertools import chain
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import zstandard
 from fastwarc.stream_io import Lz4Reader
@@ -154,24 +158,18 @@ def pieces_of(
         start.append(block)
         length += len(block)
     first = b"".join(start)
-    blocks = _rejoined(first, blocks)
+    blocks = chain([first] if first else [], blocks)
     if first.startswith(b"\x1f\x8b"):
         return _Members(blocks, _GzipMember, limits, member_start).pieces(), Offsets(are_of_members=True)
     if first.startswith((_ZSTD_FRAME, _ZSTD_DICTIONARY)):
         context = _zstd_context(first)
         # The dictionary comes before the first member, and all members need it.
         needs_dictionary = first.startswith(_ZSTD_DICTIONARY)
-        members = _Members(blocks, lambda: _ZstdMember(context), limits, member_start)
+        members = _Members(blocks, lambda: _ZstdMember(context.decompressobj()), limits, member_start)
         return members.pieces(), Offsets(True, not needs_dictionary)
     if first.startswith(b"\x04\x22\x4d\x18"):
         return _lz4(blocks), Offsets(are_of_members=False, can_begin=False)
     return _plain(blocks), Offsets(are_of_members=False)
-
-
-def _rejoined(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    if first:
-        yield first
-        yield from rest
 
 
 def _plain(blocks: Iterator[bytes]) -> Iterator[Decompressed]:
@@ -207,71 +205,61 @@ class _Feed:
 
 
 def _lz4(blocks: Iterator[bytes]) -> Iterator[Decompressed]:
-    """Decompress LZ4; offsets are those of the decompressed bytes, the only ones that fastwarc gives."""
-    reader = Lz4Reader(_Feed(blocks))
-    offset = 0
-    while data := _read_lz4(reader):
+    reader, offset = Lz4Reader(_Feed(blocks)), 0  # of the decompressed bytes, the only offsets that fastwarc gives
+    while True:
+        try:
+            data = reader.read(_PIECE)
+        except OSError as exc:
+            raise DamagedFile(f"its LZ4 data is damaged: {exc}") from exc
+        if not data:
+            return
         yield Decompressed(offset, data, sealed=True)
         offset += len(data)
-
-
-def _read_lz4(reader: Lz4Reader) -> bytes:
-    try:
-        return reader.read(_PIECE)
-    except OSError as exc:
-        raise DamagedFile(f"its LZ4 data is damaged: {exc}") from exc
 
 
 class _UnreadableMember(Exception):
     """The reason why a member cannot be read."""
 
 
-class _CompressedMember(Protocol):
-    """One member of a compressed file."""
+class _Member:
+    """A member of a compressed file, which begins with *magic*; at most *input_bytes* are passed to it at once."""
 
     name: str
     magic: bytes
-    """The bytes with which a member begins."""
     input_bytes: int
-    """How many bytes are passed to it at once."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
 
     @property
-    def eof(self) -> bool: ...
+    def eof(self) -> bool:
+        """Whether its end was read, with its checksum."""
+        return bool(self._inner.eof)
 
     def decompress(self, data: bytes) -> tuple[bytes, int]:
         """Return the decompressed beginning of *data*, and how many bytes of *data* are left."""
+        raise NotImplementedError
 
 
-class _GzipMember:
+class _GzipMember(_Member):
     name = "gzip"
     magic = b"\x1f\x8b\x08"
     # The rest after each member is copied, and there may be thousands of members in a block.
     input_bytes = 1 << 14
 
     def __init__(self) -> None:
-        self._inner = zlib.decompressobj(wbits=31)
-
-    @property
-    def eof(self) -> bool:
-        return self._inner.eof
+        super().__init__(zlib.decompressobj(wbits=31))
 
     def decompress(self, data: bytes) -> tuple[bytes, int]:
         out = self._inner.decompress(data, _PIECE)
         return out, len(self._inner.unused_data if self._inner.eof else self._inner.unconsumed_tail)
 
 
-class _ZstdMember:
+class _ZstdMember(_Member):
     name = "zstd"
     magic = _ZSTD_FRAME
     # It returns all decompressed data at once, up to 32 KB for each byte of input.
     input_bytes = 1 << 10
-
-    def __init__(self, context: zstandard.ZstdDecompressor) -> None:
-        self._inner = context.decompressobj()
-
-    @property
-    def eof(self) -> bool:
-        return self._inner.eof
 
     def decompress(self, data: bytes) -> tuple[bytes, int]:
         return self._inner.decompress(data), len(self._inner.unused_data)
@@ -312,7 +300,7 @@ class _Members:
     def __init__(
         self,
         blocks: Iterator[bytes],
-        opened: Callable[[], _CompressedMember],
+        opened: Callable[[], _Member],
         limits: ReadLimits,
         start: Callable[[], bytes],
     ) -> None:
@@ -342,7 +330,7 @@ class _Members:
             if empty > self._limits.members:
                 raise DamagedFile(f"over {self._limits.members:,} empty {member.name} members in sequence", offset)
 
-    def _data(self, member: _CompressedMember, offset: int) -> Iterator[bytes]:
+    def _data(self, member: _Member, offset: int) -> Iterator[bytes]:
         """Yield the decompressed data of the *member* at *offset*."""
         packed = self._packed
         while not member.eof:

@@ -175,7 +175,7 @@ def decoded_body(response: Response, limits: ReadLimits = DEFAULT_LIMITS, *, cut
     if not (transfers or encodings or cut) and _is_short(response):
         problems.append("Content-Length")
     if not body or looks_like_html(body):
-        return Decoded(body, next(iter(problems), None))
+        encodings, transfers = [], []
     # What does not begin with the size of a chunk was stored without chunks, as by older tools of Webrecorder.
     if "chunked" in transfers and _BEGINS_WITH_CHUNK.match(body):
         body, is_whole = _unchunked(body)

@@ -1,4 +1,4 @@
-"""Reading of pages from files or parts of them: opening, recognising the format, and errors."""
+"""Reader of JSON Lines, the parts of a file that several processes read, and the reader of files of any format."""
 
 from __future__ import annotations
 
@@ -289,15 +289,10 @@ def _members(whole: FilePart, limits: ReadLimits) -> Iterator[Record | None]:
 
     They end before a member of several records: the second one may be the request of a response elsewhere.
     """
-    # The reader of the last part meets the end of what can be read too, and reports it.
-    with suppress(DamagedFile, OSError):
-        yield from _first_records(whole, limits)
-
-
-def _first_records(whole: FilePart, limits: ReadLimits) -> Iterator[Record | None]:
     member = -1
     remaining = 0
-    with Path(whole.file).open("rb") as opened:
+    # What cannot be read is reported by the reader of the last part, which meets it too.
+    with suppress(DamagedFile, OSError), Path(whole.file).open("rb") as opened:
         bounded = _Bounded(opened, whole)
         pieces, offsets = pieces_of(iter(lambda: bounded.read(BLOCK), b""), limits, lambda: MEMBER_START)
         if not (offsets.are_of_members and offsets.can_begin):

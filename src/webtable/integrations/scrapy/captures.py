@@ -16,7 +16,7 @@ from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
 from webtable import Page, WebTableError
-from webtable.integrations.scrapy.crawl_table import CrawlTable
+from webtable.integrations.scrapy.crawl_table import CrawlTable, finished
 from webtable.page.methods import DEFAULT_METHODS, is_wanted
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ FROM_TABLE = "webtable"
 """The flag of a response made from a stored page; it is not stored again."""
 
 _REDIRECTS = {301, 302, 303, 307, 308}
+"""The statuses of redirects that Scrapy follows and spiders do not see."""
 _CUT = {"dataloss", "download_stopped", "partial"}
 """The flags of a response whose body is incomplete."""
 
@@ -48,11 +49,6 @@ def page_of(response: Response, methods: frozenset[str] | None = DEFAULT_METHODS
     """
     page = Page.from_response(response, fetched_at=datetime.now(UTC), methods=methods)
     return replace(page, truncated=True) if _CUT.intersection(response.flags) else page
-
-
-def is_redirect(response: Response) -> bool:
-    """Whether *response* is a redirect, which Scrapy follows and spiders do not see."""
-    return response.status in _REDIRECTS
 
 
 def is_to_be_stored(response: Response, table: CrawlTable) -> bool:
@@ -111,12 +107,13 @@ class WebTableMiddleware:
 
     def response_downloaded(self, response: Response) -> None:
         """Put *response* if it is a redirect: those that are followed do not reach a spider."""
-        if is_redirect(response) and is_to_be_stored(response, self._table):
+        if response.status in _REDIRECTS and is_to_be_stored(response, self._table):
             self._table.put_soon(redirect_of(response, self._table.methods))
 
     def process_spider_input(self, response: Response, spider: Spider | None = None) -> None:
         """Put *response*, unless it answers a method that is left out, which is counted."""
-        if FROM_TABLE in response.flags or is_redirect(response) or not is_to_be_stored(response, self._table):
+        is_known = FROM_TABLE in response.flags or response.status in _REDIRECTS
+        if is_known or not is_to_be_stored(response, self._table):
             return
         try:
             self._under_way[response] = self._table.put_soon(page_of(response, self._table.methods))
@@ -150,7 +147,7 @@ class WebTableMiddleware:
         if putting is not None:
             # The failure is logged and counted; it is not an error of the spider.
             with suppress(WebTableError):
-                await self._table.wait_for(putting)
+                await finished(putting)
 
 
 class WebTablePipeline:

@@ -86,10 +86,13 @@ class TableSettings:
             )
         options = {name: settings.get(name) for name in _WRITER if settings.get(name) is not None}
         options |= {name: settings.getbool(name) for name in options if _WRITER[name] is bool}
+        writer = {
+            name.removeprefix("WEBTABLE_").lower(): _as(_WRITER[name], name, value) for name, value in options.items()
+        }
         return cls(
             str(settings["WEBTABLE_URI"]),
             {"create": settings.getbool("WEBTABLE_CREATE"), **_dictionary(settings, "WEBTABLE_OPEN")},
-            {_argument(name): _as(_WRITER[name], name, value) for name, value in options.items()},
+            writer,
             _as(int, "WEBTABLE_THREADS", settings.get("WEBTABLE_THREADS", THREADS)),
             settings.getbool("WEBTABLE_WRITER_PROCESS"),
             _methods(settings),
@@ -99,10 +102,6 @@ class TableSettings:
 def _methods(settings: BaseSettings) -> frozenset[str] | None:
     names = settings.getlist("WEBTABLE_METHODS", [*DEFAULT_METHODS])
     return wanted_methods(["*" if name.strip().lower() == "all" else name.strip() for name in names])
-
-
-def _argument(name: str) -> str:
-    return name.removeprefix("WEBTABLE_").lower()
 
 
 def _as(kind: type[Any], name: str, value: object) -> Any:
@@ -269,11 +268,7 @@ class CrawlTable:
 
         Raises as `webtable.Writer.put` does.
         """
-        await self.wait_for(self.put_soon(page))
-
-    async def wait_for(self, putting: Future[None]) -> None:
-        """Wait for the result of `put_soon`; raises its error."""
-        await finished(putting)
+        await finished(self.put_soon(page))
 
     @property
     def is_full(self) -> bool:

@@ -137,9 +137,10 @@ class WebTableCacheStorage:
         except WebTableError as exc:
             self._table.count_unreadable(request.url, exc)
             return None
-        if page is None or (self._expiration > 0 and _age(page.fetched_at) > timedelta(seconds=self._expiration)):
+        if page is None:
             return None
-        return response_of(page, request)
+        is_old = datetime.now(UTC) - page.fetched_at > timedelta(seconds=self._expiration)
+        return None if self._expiration > 0 and is_old else response_of(page, request)
 
     def store_response(self, spider: Spider, request: Request, response: Response) -> None:
         """Store *response*; failures are logged and counted in the statistics."""
@@ -154,7 +155,3 @@ class WebTableCacheStorage:
         response.flags.append(FROM_TABLE)
         if len(self._waiting) > MOST_WAITING:
             self._waiting.popleft().exception()
-
-
-def _age(moment: datetime) -> timedelta:
-    return datetime.now(UTC) - moment
