@@ -80,6 +80,7 @@ class Calls:
         """
         future = self._threads.submit(job).future()
         try:
+            # It cancels the future of the thread too, which has an effect only before the job has begun.
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             if on_abandoned is not None:

@@ -70,6 +70,7 @@ class Records(Stream[Record]):
         return await self._calls.run(lambda: self._scan().partitions(n))
 
 
+# The list stays the same one, which the caller may hold already.
 def _scanned(ask: Callable[[], SyncRecords], damaged: list[DamagedRow]) -> Iterator[Record]:
     records = ask()
     for record in records:
@@ -278,6 +279,7 @@ class WebTable(Wrapped[SyncWebTable]):
         self.indexes: Final = TableIndexes(table.indexes, self._calls)
         self.search_index: Final = TableSearchIndex(table.search_index, self._calls)
         self.maintenance: Final = TableMaintenance(table.maintenance, self._calls)
+        # In a thread of its own: the others may all wait for the store.
         self._closing = Calls(1, "webtable-aio-close")
         self._abandoned = AbandonedCalls()
 

@@ -11,7 +11,7 @@ from itertools import chain, groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
-from zipfile import ZIP_STORED, ZipFile, ZipInfo
+from zipfile import ZipFile, ZipInfo
 
 import msgspec
 
@@ -187,7 +187,7 @@ def _new_folder(folder: Path) -> Iterator[Path]:
     is_there = folder.is_dir()
     if (folder.exists() and not is_there) or (is_there and any(folder.iterdir())):
         raise InvalidArgument(f"{folder}: it exists already; name a new or empty directory")
-    # Inside an existing empty folder, which may be a separate file system.
+    # Inside an existing empty folder, which may be a separate file system: files can be moved within one only.
     part = folder / f".{os.getpid()}.part" if is_there else partial_path(folder)
     try:
         with naming_errors(folder):
@@ -264,7 +264,6 @@ def page_line(page: Page, number: int) -> bytes | None:
 
 
 def _entry(path: str) -> ZipInfo:
-    entry = ZipInfo(path, time.gmtime()[:6])
-    entry.compress_type = ZIP_STORED
+    entry = ZipInfo(path, time.gmtime()[:6])  # which is not compressed
     entry.external_attr = 0o644 << 16
     return entry

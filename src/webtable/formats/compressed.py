@@ -423,6 +423,7 @@ class ByteStream:
         """The place of the next byte in the file (in a compressed one, of the beginning of its member)."""
         return self.begin + (self._offset if self._offsets.are_of_members else self._offset + self._at)
 
+    # A member can be read from its beginning only, and a record may begin inside of one.
     def restart(self) -> int:
         """Return where reading of the file can begin to reach the record at `mark`; called after each record.
 
@@ -491,6 +492,7 @@ class ByteStream:
             if self._at < len(self._data) or not self._more():
                 return lines, last
 
+    # A page is given on only after the checksum of its member was verified: what a damaged one becomes looks sound.
     def settle(self, end: bytes, start: bytes) -> None:
         """Verify a record that was read by the checksum of its member, if that ends with the record.
 

@@ -278,8 +278,7 @@ def _inflated(body: bytes, members: int, wbits: int) -> Iterator[bytes]:
             if not (part or data or member.eof):
                 raise EOFError("it ends too early")
         if not body.startswith(_GZIP, at):
-            # Data after the stream is padding; browsers skip it as well.
-            return
+            return  # data after the stream is padding; browsers skip it as well
     raise OverLimit("members", f"its body has over {members:,} gzip members")
 
 

@@ -154,6 +154,7 @@ class _Rows:
         return fields
 
     def __iter__(self) -> Iterator[tuple[int, msgspec.Raw, bool]]:
+        # An answer is asked for before the rows of the last one are taken, so that both processes work.
         self._ask()
         while self._request.start < self._size:
             try:
@@ -218,7 +219,7 @@ class _Rows:
         try:
             self._process.ask(work, memory=self._memory, seconds=max(self._seconds, 0.001))
         except Unavailable:
-            self._here = work
+            self._here = work  # `_answer` reads the rows in this process, unbounded: better than no rows
 
     def _answer(self) -> _Answer:
         """Return the answer to what was asked last; raises `TooMuch`."""
@@ -234,6 +235,7 @@ class _Rows:
 
 _idle: list[ParserProcess] = []
 """Processes that are in use by nobody: files may be read at the same time."""
+# They stay until this one ends: to start one, and to import Arrow in it, takes a part of a second.
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Export of pages into a Parquet dataset: their newest captures, and in a later export what is different then.
+"""Parquet datasets: their manifest, their partitioned files, one export of the newest captures, and later ones.
 
 The files of an export are written into a folder of their own, and moved to their places when all are complete, the
 manifest last. A later export compares the pages with those of the one before by URL: these, and a hash of each row, are
@@ -116,7 +116,7 @@ _NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 """What Hive writes for a value that is missing."""
 _MOST_OF_NAME: Final = 255
 _FULL: Final = 0.9
-"""What part of its size a file must have to be full: otherwise its last row groups would be ever smaller."""
+"""What part of its size a file must have to be full."""
 
 
 class DatasetFile(msgspec.Struct, frozen=True):
@@ -180,6 +180,7 @@ class PartitionedFiles:
             file.add(fitting)
             if file.written + file.waiting_bytes >= self._file_bytes or file.waiting_rows >= GROUP_ROWS:
                 file.write_group()
+            # A file that lacks little is full, or its last row groups would be ever smaller.
             if file.written >= self._file_bytes * _FULL:
                 self._complete(folder)
             while sum(waiting_file.waiting_bytes for waiting_file in self._open.values()) > GROUP_BYTES:
@@ -389,6 +390,8 @@ class _RowsBefore:
         self._rows = rows
         self._next = next(self._rows, None)
 
+    # Both sides are in the order of the pages, so each is read once, side by side. Rows are compared, and not dates: no
+    # date of a capture says when it was stored, and a page that was deleted has none.
     def of(self, url: str) -> _RowBefore | None:
         """Return the row of *url*, which comes after the one of the call before; None if there is none."""
         while (row := self._next) is not None:
@@ -533,12 +536,15 @@ def _continued(folder: Path, before: DatasetManifest, wanted: DatasetManifest) -
     for name in ("format_number", "table", "site", "partition_by", "columns"):
         if (was := getattr(before, name)) != (now := getattr(wanted, name)):
             raise InvalidArgument(f"{folder}: the dataset has {name}={was!r}, not {now!r}: name another directory")
-    later = before.moment + timedelta(microseconds=1)  # for a clock that was set back
+    # `exported_at` tells the rows of a page apart, so each export is later than the last one, whatever the clock says.
+    later = before.moment + timedelta(microseconds=1)
     return replace(wanted, moment=max(wanted.moment, later), pages=before.pages, exports=before.exports)
 
 
 def _settle(folder: Folder) -> None:
-    """Move the files of a complete export to their places, the manifest last; it may have been done in part."""
+    """Move the files of a complete export to their places; it may have been done in part."""
+    # The manifest goes last: until then readers that follow it find the export before. A kill between two moves leaves
+    # it among the incoming files, and the next export goes on with the moves.
     with folder.folder(INCOMING) as incoming:
         manifest = read_dataset_manifest(incoming)
         for name in incoming.names():

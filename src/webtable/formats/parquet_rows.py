@@ -85,7 +85,7 @@ def answered(work: bytes) -> bytes:
     request = _requests.decode(work)
     try:
         if _open is None or _open.name != (request.path, request.identity):
-            _open = None  # first, so that two files are never open
+            _open = None  # first, so that the memory of two files is never counted together
             _open = _File(request.path, request.identity)
         answer = _open.answer(request) if request.count else _open.description(request.start)
     except MemoryError:

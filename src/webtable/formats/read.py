@@ -193,6 +193,8 @@ def _check_long(line: bytes, limits: ReadLimits) -> None:
 # --- Parts of files ---------------------------------------------------------------------------------------------------
 
 
+# The WARC files of a WACZ file are ranges of its bytes, because the zip stores them as they are: so workers share them,
+# a journal resumes within them, and nothing is unpacked.
 PART_BYTES = 1 << 23
 """The smallest size of a part, in bytes of the file."""
 _SEPARATOR = b"\r\n\r\n"
@@ -365,7 +367,7 @@ def read_pages(
 def _pages(
     source: str | Path | BinaryIO, report: ReadReport, options: WARCOptions, completed: Callable[[Page], Page]
 ) -> Iterator[Page]:
-    already = report.records - report.damaged_count
+    already = report.records - report.damaged_count  # of earlier reads, as a report adds up
     begin, skip = report.place
     with _opened(source) as (file, name):
         _add_total(file, report, begin)

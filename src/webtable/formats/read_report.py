@@ -1,4 +1,4 @@
-"""The report of a read, its errors, and the default media types, which the readers of all formats share."""
+"""The report of a read, errors of records and files, and checks of pages, which the readers of all formats share."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from webtable._limits import ReadLimits
     from webtable.page.page import Page
 
+# A report stays small whatever is read: names and texts come out of files, which may have a million of them.
 MAX_DAMAGED = 1_000
 """How many damaged records a report lists; all are counted."""
 MAX_NAMES = 1_000
@@ -33,7 +34,7 @@ class Place(NamedTuple):
     records: int = 0
 
     def after(self, offset: int) -> Place:
-        """Return the place after the next record, which can be reached from *offset*."""
+        """The place after the next record, which can be reached from *offset*."""
         return Place(offset, self.records + 1 if self.offset == offset else 1)
 
 

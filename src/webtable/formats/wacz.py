@@ -100,6 +100,7 @@ class _Window:
         self._within = within
         self._at = 0
 
+    # A zip in a zip is read in place: a copy of it may be larger than the memory or the disk.
     def seekable(self) -> bool:
         return True
 

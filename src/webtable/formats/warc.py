@@ -56,7 +56,8 @@ if TYPE_CHECKING:
 #
 # A response is held until its request is known, or until so many records follow that it counts as one to a GET
 # without a request. Its request is the one that it names, or that names it (WARC-Concurrent-To); where neither names
-# any, the one next to it with its URI, or else the first one with its URI and date.
+# any, the one next to it with its URI, or else the first one with its URI and date. It is held undecoded, so memory is
+# bounded by bytes of the file; a first pass would find requests anywhere, and would inflate the file twice.
 #
 # Reading can go on only where no exchange is torn, or what is read from there would be taken for something else. So
 # each record is told whether it begins at such a place.

@@ -250,7 +250,7 @@ def ingest(
             raise KeyboardInterrupt
         run.interrupt(number)
 
-    # Whoever has a handler of their own for Ctrl-C, as asyncio does, decides what it does.
+    # Whoever has a handler of their own for Ctrl-C, as asyncio does, decides what it does; SIGTERM is the program's.
     is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     try:
         with run.journal or nullcontext(), handling_signals(stop, (signal.SIGINT,) if is_ours else ()):
@@ -360,11 +360,9 @@ class Ingest:
         return self.report
 
     def interrupt(self, number: Signals) -> None:
-        """Stop after the current page, and give up a store that does not answer soon; a signal handler may call it.
-
-        An exception must not be raised just anywhere: it would leave a put half done, and the HTML parser, written in
-        Rust, would panic. So `KeyboardInterrupt` is raised only while standard input is waited for.
-        """
+        """Stop after the current page, and give up a store that does not answer soon; a signal handler may call it."""
+        # An exception must not be raised just anywhere: it would leave a put half done, and the HTML parser, written in
+        # Rust, would panic. So `KeyboardInterrupt` is raised only while standard input is waited for.
         self.report.interrupted_by, self.is_ending = number, True
         self._ends_by = Deadline(_SECONDS_AFTER_SIGNAL)
         self.give_up_after(_SECONDS_AFTER_SIGNAL)
@@ -421,7 +419,8 @@ class Ingest:
             self.report.unfinished = list(map(str, workers.unfinished))
 
     def _parts(self) -> Iterator[UnreadPart]:
-        """Yield the parts to read; for workers the largest files first, so that the last parts do not take long."""
+        """Yield the parts to read."""
+        # For workers the largest files first, so that the last parts do not take long.
         in_order = self.files if self.workers == 1 else sorted(self._sizes, key=lambda file: -self._sizes[file])
         for file in in_order:
             if is_empty(file):

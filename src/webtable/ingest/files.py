@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
+# In a directory only such names are taken: a list or a note beside the archives is no damaged archive.
 _ARCHIVE = re.compile(r"\.(?:warc|jsonl|ndjson)(?:\.(?:gz|zst|lz4))?$|\.(?:parquet|wacz)$", re.IGNORECASE)
 # Common Crawl's names: CC-MAIN-….warc.wat.gz, and .warc.wet.gz.
 _DERIVED = re.compile(r"\.(wat|wet)(?:\.(?:gz|zst|lz4))?$", re.IGNORECASE)

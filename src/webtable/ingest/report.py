@@ -173,7 +173,7 @@ class IngestReport(IngestCounts):
         return "; ".join(filter(None, map(str, filter(None, counted))))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it in types that JSON has: errors and damaged records are texts, a signal is its number."""
+        """All of it in types that JSON has: errors and damaged records are texts, a signal is its number."""
         report: dict[str, Any] = msgspec.to_builtins(self, enc_hook=str)
         report["read"]["damaged"] = list(map(str, self.read.damaged))
         return report

@@ -84,8 +84,9 @@ class _Call:
         self._began = began
 
     def ended(self, rows: int | None, error: BaseException | None) -> None:
-        """End the span, and count the time; an error is reported by its name only, because its text may quote keys."""
+        """End the span, and count the time."""
         now = time.time_ns()
+        # What is written returns no rows; and an error is reported by its name only, because its text may quote keys.
         if rows is not None and self._attributes["db.operation.name"] != "write":
             self._span.set_attribute("db.response.returned_rows", rows)
         if error is not None:
@@ -101,6 +102,7 @@ class _Call:
 def _attributes_of(name: str) -> dict[str, str | int]:
     """Return the attributes of all calls of the store *name*; with the address if it has exactly one."""
     scheme, colon, _ = name.partition(":")
+    # A path of a file has none, and one letter before the colon is a drive.
     if not colon or len(scheme) < 2 or "/" in scheme:
         return {"db.system.name": "sqlite"}
     attributes: dict[str, str | int] = {"db.system.name": scheme}
@@ -114,6 +116,7 @@ def _attributes_of(name: str) -> dict[str, str | int]:
 
 def _observe(meter: Meter, tables: Iterable[WebTable | KeyedTable]) -> None:
     """Make an instrument for each family of metrics except histograms, as long as the table exists."""
+    # A meter keeps its callbacks for ever, so they must not keep a closed table.
     held = [weakref.ref(table) for table in tables]
     create: dict[str, Callable[..., object]] = {
         "counter": meter.create_observable_counter,

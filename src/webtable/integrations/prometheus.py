@@ -32,6 +32,7 @@ class TableCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield each metric with the samples of all tables."""
+        # The text format wants all samples of a metric together, below one line with its type.
         for same in zip(*(table.metrics.families(table.name) for table in self._tables), strict=True):
             first, *others = same
             for other in others:

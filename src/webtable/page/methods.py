@@ -146,8 +146,9 @@ def split_request(url: str) -> tuple[str, Request]:
     return url[: key.start()], Request(key[1], key[2] or "")
 
 
+# What follows is cdxj-indexer's, byte by byte: `tests/data/request_keys.json` has what that makes of each kind.
 def _query(media: str, content: bytes) -> str:
-    """Return the query that stands for the *content* of type *media*, compared in lower case as cdxj-indexer does."""
+    """The query that stands for the *content* of type *media*, as cdxj-indexer makes it."""
     if media.startswith("application/x-www-form-urlencoded"):
         try:
             return unquote_plus(content.decode())
@@ -201,10 +202,7 @@ def _text(value: bytes) -> str | bytes:
 
 
 def _members(content: bytes) -> str | None:
-    """Return the members of the JSON *content*, or of each of its lines, however deep, as a query; None for no JSON.
-
-    Of members with one name the second one gets `.2_` after it, the third one `.3_`.
-    """
+    """The members of the JSON *content*, or of each of its lines, however deep, as a query; None for no JSON."""
     import json
 
     if len(content) > _MAX_JSON:
@@ -220,6 +218,7 @@ def _members(content: bytes) -> str | None:
         counts: dict[str, int] = {}
         for value in values:
             for name, text in _leaves(value, ""):
+                # The second member of a name gets `.2_` after it, the third one `.3_`.
                 counts[name] = counts.get(name, 0) + 1
                 members[name if counts[name] == 1 else f"{name}.{counts[name]}_"] = text
         return urlencode(members)

@@ -33,6 +33,7 @@ _NOT_TAKEN = {"columns", "options", "limit", "after", "order"}
 _TRUTHS = {"true": True, "false": False}
 
 
+# Spark pickles it, and asks it again in each of its processes, some of which only plan the query.
 @dataclass(frozen=True)
 class SparkQuestion:
     """A question to a table, with *arguments* as texts or as values, which can be pickled."""
@@ -69,6 +70,7 @@ class SparkQuestion:
 
     def answer(self, table: WebTable) -> Results[Any]:
         """Return the answer of *table*; raises `InvalidArgument` for an option that the question does not take."""
+        # The options are those of the method, whatever a later version adds to it.
         ask: Callable[..., Results[Any]] = attrgetter(self.name)(table)
         taken = inspect.signature(ask).parameters.keys() - _NOT_TAKEN
         check_names(self.arguments, taken, f"the question {self.name!r}")

@@ -75,6 +75,7 @@ def response_of(page: Page, request: Request, *flags: str) -> Response | None:
         return None
     body = page.body or b""
     headers = Headers({name: value for name, value in page.headers.items() if name.lower() not in _OF_THE_CONNECTION})
+    # Policies of the HTTP cache compute the age of a response by it.
     headers.setdefault("Date", format_datetime(page.fetched_at, usegmt=True))
     for name, value in (("Content-Type", page.content_type), ("Location", page.redirect_to)):
         if value is not None:
@@ -135,6 +136,7 @@ class WebTableMiddleware:
         """Delay the *exception* of a callback, like results, until *response* was accepted."""
         return self._raised(response, exception) if self._table.is_full else None
 
+    # Scrapy takes an iterator for the result of the exception, and raises what that raises.
     async def _raised(self, response: Response, exception: Exception) -> AsyncIterator[Any]:
         await self._taken(response)
         nothing: tuple[Any, ...] = ()

@@ -182,6 +182,7 @@ class _Reports:
         self._waiting.put(None)
         self._sending.join()
 
+    # While the spider's process sends pages it reads nothing: if this one waited for it, neither would go on.
     def _send(self) -> None:
         is_read = goes_on = True
         while goes_on:
