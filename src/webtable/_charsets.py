@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from contextlib import suppress
 from functools import lru_cache
@@ -46,7 +47,15 @@ def decoded(body: bytes, encoding: str) -> str:
     try:
         return str(endec.decode(body, encoding, "replace")).removeprefix("\ufeff")
     except LookupError:
-        return decoded(body, charset_name(encoding) or "utf-8")
+        return decoded(body, charset_name(encoding) or _python_name(encoding) or "utf-8")
+
+
+def _python_name(encoding: str) -> str | None:
+    # A page that is made by hand may have Python's name of a codec, as in latin-1.
+    try:
+        return charset_name(codecs.lookup(encoding).name)
+    except (LookupError, ValueError):
+        return None
 
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")

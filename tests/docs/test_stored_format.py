@@ -40,7 +40,7 @@ PLACES = {
     "{999999999999 - size}": r"\d{12}",
     "{99999999 - count}": r"\d{8}",
     "{status}": r"\d{3}",
-    "{handle}": r"(?P<handle>[0-9a-f]{16})",
+    "{id}": r"(?P<id>[0-9a-f]{16})",
     "{digest}": r"(?P<digest>blake3:[0-9a-f]{64})",
     "{band}": r"(?P<band>\d\d[A-Za-z0-9+/]{8})",
     "{reversed host}": r"(?P<domain>[^.]+\.[^./]+)(?:\.[^/]+)?",

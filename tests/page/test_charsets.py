@@ -114,3 +114,8 @@ def test_a_character_that_an_encoding_lacks_is_a_decimal_reference_in_a_query(st
     (link,) = stored(Page(url="https://example.com/", body=body, headers=headers)).outlinks
 
     assert link.url == "https://example.com/s?q=%26%2320013%3Bx"
+
+
+def test_the_name_of_a_codec_of_python_is_understood_where_a_page_is_made_by_hand():
+    assert Page(url="https://example.com/", body=b"n\xe9", content_type=HTML, charset="latin-1").html == "né"
+    assert Page(url="https://example.com/", body=b"n\xc3\xa9", content_type=HTML, charset="klingon").html == "né"

@@ -126,7 +126,7 @@ def write_wacz(
 
     It has the WARC files of `write_warc`, their index, and a list of the pages; *table*, *site*,
     *file_bytes* (bytes) and *on_progress* are those of `write_warc`. It replaces an earlier file when it
-    is complete. Returns what it has, and raises as `write_warc` does.
+    is complete. Returns what it has. Raises as `write_warc` does, and `InvalidArgument` for a *file* in no directory.
     """
     scope, file = Scope.of(site), Path(file).resolve()
     check_file_bytes(file_bytes)

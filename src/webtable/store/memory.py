@@ -13,7 +13,6 @@ from urllib.parse import unquote
 from webtable._process_hooks import renew_after_fork
 from webtable.errors import InvalidArgument, StoreError, StoreUnavailable
 from webtable.store.capabilities import Capabilities
-from webtable.store.deadline import of_call
 from webtable.store.rows import MAX_CELL
 from webtable.store.sqlite import connections as forks
 from webtable.store.sqlite.catalogue import CATALOGUE
@@ -73,7 +72,8 @@ class _MemoryDatabase:
         """Lend the connection, after the statement *begin*; what the block has done is undone if it raises."""
         self.check_open()
         lock, connection = self._shared.lock, self._shared.connection
-        if not lock.acquire(timeout=of_call(self._timeout).left()):
+        # Whatever time a call has left: others hold the lock for milliseconds, as in a dictionary.
+        if not lock.acquire(timeout=self._timeout):
             raise StoreUnavailable(f"{self.name}: other threads have held the lock for too long")
         try:
             with forks.inside():  # a fork waits for the end of the call: the child's copy must be whole
