@@ -94,7 +94,7 @@ def test_what_is_no_text_is_named_by_its_type():
 
 GIVEN: dict[str, Any] = {
     "site": DOMAIN,
-    "handle": webtable.indexes.page_id(HOME),
+    "id": webtable.indexes.page_id(HOME),
     "index": "time",
     "page": pages()[0],
     "since": "30d",
@@ -197,7 +197,7 @@ def test_what_is_remembered_of_a_url_shows_no_secret():
 
     values = [
         StoreURL.parse(ANSWERS),
-        CommandSession(ANSWERS, said=ANSWERS),
+        CommandSession(ANSWERS, typed=ANSWERS),
         Profile(ANSWERS),
         TableSettings.of(Settings({"WEBTABLE_URI": ANSWERS})),
     ]

@@ -21,7 +21,7 @@ from simulated_verdict import verdict
 
 import webtable
 from webtable import WebTable, WebTableError
-from webtable.repository.writing import writer as open_writers
+from webtable.repository.writing import writer as writer_module
 from webtable.rowkey import Salt
 from webtable.store.memory import MemoryStore
 from webtable.writing import PageOutcome
@@ -128,7 +128,7 @@ class Crawl:
                     puts.setdefault((page.url, page.fetched_at), []).append(self.ledger.put(page, self.world.step))
                     writer.put(page)
         finally:
-            open_writers.forget(writer)
+            writer_module._open.discard(writer)
             for one in (one for some in puts.values() for one in some):
                 one.ended = self.world.step
 
