@@ -90,7 +90,7 @@ def test_a_module_that_is_gone_has_the_tests_that_are_named_for_it(chosen):
         ("tests/counting.py", ["test_sums.py"]),
         ("tests/web/conftest.py", ["web/test_web.py"]),
         ("Makefile", ["test_makefile.py"]),
-        ("docs/orders.md", ["test_docs.py"]),
+        ("docs/orders.md", ["docs/test_docs.py"]),
         ("README.md", []),
     ],
 )

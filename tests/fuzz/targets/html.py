@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from targets.target import Strategy, Target, mutated
+from webtable._charsets import charset_name, decoded
 from webtable.formats import ReadLimits
 from webtable.page.extract import MAX_FACT, extract, main_content, plain_text
 from webtable.rowkey import canonical_url
@@ -24,7 +25,8 @@ def check(data: bytes) -> None:
     urls = [link.url for link in found.outlinks]
     assert [canonical_url(url) for url in urls] == urls
     assert len(set(urls)) == len(urls)
-    body.decode(found.charset, "replace")
+    assert charset_name(found.charset) == found.charset
+    decoded(body, found.charset)
     text = plain_text(body, charset, media, _LIMITS)
     assert text is None or isinstance(text, str)
     content = main_content(body, charset, media, _LIMITS)
