@@ -451,16 +451,12 @@ class ByteStream:
             taken = self._data[self._at : end]
             self._at = end
             return taken
-        taken = b"".join(self._taken(size))
-        if len(taken) < size:
-            raise DamagedFile(f"the file ends inside a record, {size - len(taken):,} bytes too early")
-        return taken
+        return b"".join(self._taken(size))
 
     def skip(self, size: int) -> None:
         """Skip exactly *size* bytes."""
-        missing = size - sum(map(len, self._taken(size)))
-        if missing:
-            raise DamagedFile(f"the file ends inside a record, {missing:,} bytes too early")
+        for _ in self._taken(size):
+            pass
 
     def read_to(self, end: bytes, limit: int) -> bytes:
         """Return and consume the bytes up to and including the next *end*; the rest if there is none.
@@ -521,28 +517,25 @@ class ByteStream:
 
     def _taken(self, size: int) -> Iterator[bytes]:
         while size:
-            part = self._data[self._at : self._at + size]
-            self._at += len(part)
+            part = self._up_to(min(self._at + size, len(self._data)))
             size -= len(part)
             yield part
             if size and not self._more():
-                return
+                raise DamagedFile(f"the file ends inside a record, {size:,} bytes too early")
 
     def _taken_to(self, end: bytes) -> Iterator[bytes]:
         while (end_at := self._data.find(end, self._at)) < 0:
             # The last bytes may be the beginning of *end*.
-            stop = max(self._at, len(self._data) - len(end) + 1)
-            part = self._data[self._at : stop]
-            self._at = stop
-            yield part
+            yield self._up_to(max(self._at, len(self._data) - len(end) + 1))
             if not self._more():
-                part = self._data[self._at :]
-                self._at = len(self._data)
-                yield part
+                yield self._up_to(len(self._data))
                 return
-        part = self._data[self._at : end_at + len(end)]
-        self._at = end_at + len(end)
-        yield part
+        yield self._up_to(end_at + len(end))
+
+    def _up_to(self, stop: int) -> bytes:
+        part = self._data[self._at : stop]
+        self._at = stop
+        return part
 
     def _more(self, size: int = 0) -> bool:
         """Load the next piece, and further ones until there are *size* bytes more; return False at the end."""

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from webtable.errors import InvalidURL
 from webtable.page.headers import media_type
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class ReadReport:
             return read()
         except LeftOut as what:
             self.add_left_out(str(what))
-        except Damaged as reason:
+        except (Damaged, InvalidURL) as reason:
             self.add_damaged(damaged(str(reason)), reason.limit if isinstance(reason, OverLimit) else None)
         return None
 

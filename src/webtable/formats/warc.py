@@ -18,15 +18,7 @@ from msgspec.structs import replace
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.errors import InvalidURL
-from webtable.formats.http import (
-    Decoded,
-    Response,
-    decoded_body,
-    method_of,
-    parse_record_fields,
-    parse_request,
-    parse_response,
-)
+from webtable.formats import http
 from webtable.formats.read_report import (
     Damaged,
     DamagedFile,
@@ -385,22 +377,18 @@ def _reported(record: Record, source: str, report: ReadReport, options: WARCOpti
     if record.is_response and not is_wanted(options.methods, request.method):
         count(report.other_methods, request.method)
         return None
-    try:
+
+    def read() -> Page:
         if record.failure is not None:
             raise record.failure
         if options.verify_digests:
             _verify(record)
         page, problem = _page(record, request, options.types, options.limits)
-    except LeftOut as what:
-        report.add_left_out(str(what))
-    except (Damaged, InvalidURL) as reason:
-        limit = reason.limit if isinstance(reason, OverLimit) else None
-        report.add_damaged(DamagedRecord(source, record.offset, record.url or None, str(reason)), limit)
-    else:
         if problem is not None:
             count(report.truncated, problem)
         return page
-    return None
+
+    return report.attempt(read, lambda reason: DamagedRecord(source, record.offset, record.url or None, reason))
 
 
 def _next_record(stream: ByteStream, limits: ReadLimits, *, is_first: bool) -> Record | None:
@@ -416,7 +404,7 @@ def _next_record(stream: ByteStream, limits: ReadLimits, *, is_first: bool) -> R
             raise DamagedFile(f"not a WARC file (nor JSON Lines): it begins with {start!r}")
         stream.skip_member(f"no record begins where one should: {start!r}")
     head = stream.read_to(_SEPARATOR, limits.head)
-    headers = parse_record_fields(head.removesuffix(_SEPARATOR))
+    headers = http.parse_record_fields(head.removesuffix(_SEPARATOR))
     length = headers.get("content-length", "")
     if not head.endswith(_SEPARATOR):
         raise DamagedFile("the file ends inside the header of a record")
@@ -446,9 +434,9 @@ def _request(stream: ByteStream, record: Record, options: WARCOptions) -> Reques
 
     It is left out like the other records that are no pages.
     """
-    method = method_of(stream.peek(_LINE)[: record.size]) or GET
+    method = http.method_of(stream.peek(_LINE)[: record.size]) or GET
     if method != GET and is_wanted(options.methods, method) and record.size <= options.limits.record:
-        return parse_request(stream.read(record.size), options.limits)
+        return http.parse_request(stream.read(record.size), options.limits)
     stream.skip(record.size)
     return GET_REQUEST if method == GET else Request(method)
 
@@ -457,7 +445,7 @@ def _check_block(stream: ByteStream, record: Record, options: WARCOptions) -> No
     """Raise `Damaged` or `LeftOut` if the block of *record* need not be read."""
     _check_kind(record)
     if record.size > _PROBE and record.kind != "resource":
-        media, _ = media_type(parse_response(stream.peek(_PROBE), options.limits).headers.get("content-type"))
+        media, _ = media_type(http.parse_response(stream.peek(_PROBE), options.limits).headers.get("content-type"))
         if media is not None:
             check_type(options.types, media)
     if record.size > options.limits.record:
@@ -537,32 +525,32 @@ def _with_their_names(headers: Headers, record: Record) -> Headers:
 
 
 def _body(
-    types: Collection[str] | None, response: Response, media: str | None, limits: ReadLimits, *, cut: bool
-) -> tuple[Decoded, str | None]:
+    types: Collection[str] | None, response: http.Response, media: str | None, limits: ReadLimits, *, cut: bool
+) -> tuple[http.Decoded, str | None]:
     """Return the decoded body and its type; raises `LeftOut` unless that is one of *types*.
 
     Redirects and errors without a body are returned whatever their type; a body without a type may be HTML by its look.
     """
     if not response.body and not 200 <= response.status < 300:
-        return Decoded(b"", "WARC-Truncated" if cut else None), media
+        return http.Decoded(b"", "WARC-Truncated" if cut else None), media
     if media is not None:
         check_type(types, media)
-        return decoded_body(response, limits, cut=cut), media
-    body = decoded_body(response, limits, cut=cut)
+        return http.decoded_body(response, limits, cut=cut), media
+    body = http.decoded_body(response, limits, cut=cut)
     sniffed = "text/html" if looks_like_html(body.body) else None
     check_type(types, sniffed or "unknown")
     return body, sniffed
 
 
-def _response(record: Record, limits: ReadLimits) -> Response:
+def _response(record: Record, limits: ReadLimits) -> http.Response:
     """Return the response of *record*; for a resource and a revisit without one, an empty response is made."""
     block = record.block
     if record.kind == "resource":
         media = record.headers.get("content-type")
-        return Response(200, Headers({"content-type": media} if media else {}), block)
+        return http.Response(200, Headers({"content-type": media} if media else {}), block)
     if record.kind == "revisit" and not block.strip():
-        return Response(304 if _not_modified(record) else 200, Headers(), b"")
-    return parse_response(block, limits)
+        return http.Response(304 if _not_modified(record) else 200, Headers(), b"")
+    return http.parse_response(block, limits)
 
 
 def _not_modified(record: Record) -> bool:

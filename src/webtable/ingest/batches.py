@@ -11,17 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
+from webtable import errors
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable.errors import (
-    FormatError,
-    InvalidArgument,
-    InvalidCapture,
-    InvalidURL,
-    SchemaError,
-    StoreFull,
-    StoreRefused,
-    StoreUnavailable,
-)
+from webtable.errors import FormatError, InvalidArgument, StoreRefused, StoreUnavailable
 from webtable.formats import Place, ReadReport, read_pages
 from webtable.formats.read import PART_BYTES, FilePart
 from webtable.ingest.report import IngestCounts, ReportPieces
@@ -252,7 +244,7 @@ class BatchStorer:
                 self._of_url[url].append(entry)
             try:
                 self._writer.put(page)
-            except (InvalidURL, InvalidCapture) as exc:
+            except (errors.InvalidURL, errors.InvalidCapture) as exc:
                 batch.counts.refused.add(exc)
                 batch.counts.dropped.note_error(exc)
                 self._settle(self._taken(url, last=True))
@@ -293,7 +285,9 @@ class BatchStorer:
                 counts.unchanged += not outcome.is_new
             else:
                 counts.failed.add(error)
-            if isinstance(error, StoreUnavailable | StoreFull | SchemaError) or self._is_refused_as_before(error):
+            if isinstance(
+                error, StoreUnavailable | errors.StoreFull | errors.SchemaError
+            ) or self._is_refused_as_before(error):
                 self.lost = self.lost or error
             else:
                 self._settle(entry)

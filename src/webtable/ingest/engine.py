@@ -20,15 +20,8 @@ from webtable._processes import Ended, GivenUp, Workers
 from webtable.errors import InvalidArgument, InvalidURL, StoreUnavailable, WebTableError
 from webtable.formats import Place
 from webtable.formats.read import FilePart, parts_of, whole_parts
-from webtable.ingest.batches import (
-    BatchStorer,
-    IngestOptions,
-    PageBatch,
-    UnreadPart,
-    batches_of,
-    files_in_parts,
-    pieces_of,
-)
+from webtable.ingest import batches
+from webtable.ingest.batches import BatchStorer, IngestOptions, PageBatch, UnreadPart
 from webtable.ingest.files import archive_files, check_files, check_workers, is_empty
 from webtable.ingest.report import IngestCounts, IngestReport
 from webtable.repository.indexes.states import imported
@@ -192,7 +185,7 @@ def read_parts(options: IngestOptions, tasks: Tasks[UnreadPart]) -> None:
     with nullcontext() if options.open_table is None else options.open_table() as table:
         storer = table and BatchStorer(table, options, report, lambda error: tasks.report(None, Waiting(error)))
         for number, unread in tasks:
-            for batch in batches_of(number, unread, options, is_ending=is_ending):
+            for batch in batches.batches_of(number, unread, options, is_ending=is_ending):
                 (report if storer is None else storer.put)(batch)
             if storer is not None and storer.lost is not None:
                 break
@@ -380,7 +373,7 @@ class Ingest:
             return
         for number, unread in enumerate(self._parts()):
             self.report.unfinished = [str(unread)]
-            for batch in batches_of(
+            for batch in batches.batches_of(
                 number,
                 unread,
                 self.options,
@@ -394,7 +387,7 @@ class Ingest:
                 return
 
     def _have_read(self) -> None:
-        parts = sum(len(pieces_of(self._sizes[file], file in self._large)) for file in self._sizes)
+        parts = sum(len(batches.pieces_of(self._sizes[file], file in self._large)) for file in self._sizes)
         with Workers(partial(read_parts, self.options), min(self.workers, parts), with_main=self.with_main) as workers:
             workers.start()
             if self.options.open_table is not None:
@@ -440,7 +433,7 @@ class Ingest:
 
     @cached_property
     def _large(self) -> set[str]:
-        return set() if self.workers == 1 else files_in_parts(self._sizes, self.workers)
+        return set() if self.workers == 1 else batches.files_in_parts(self._sizes, self.workers)
 
     def _parts_of(self, file: str) -> Iterator[FilePart]:
         """Return the parts of *file*; an earlier run that began it decides how it is split."""

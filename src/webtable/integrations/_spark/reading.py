@@ -7,20 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import (
-    DataSourceReader,
-    DataSourceStreamArrowWriter,
-    DataSourceStreamReader,
-    EqualTo,
-    Filter,
-    GreaterThan,
-    GreaterThanOrEqual,
-    In,
-    InputPartition,
-    LessThan,
-    LessThanOrEqual,
-    StringStartsWith,
-)
+from pyspark.sql import datasource as spark
 
 import webtable
 from webtable import ALL, HostOnly
@@ -44,7 +31,7 @@ _FIRST = "1970-01-01T00:00:00+00:00"
 Offset = dict[str, str]
 
 
-class FetchedReader(DataSourceStreamReader):
+class FetchedReader(spark.DataSourceStreamReader):
     """Reads the pages that were fetched in a period, batch by batch; the offset is the end of the period."""
 
     def __init__(self, options: Mapping[str, str], columns: Sequence[str]) -> None:
@@ -74,19 +61,19 @@ class FetchedReader(DataSourceStreamReader):
         arguments: dict[str, Any] = {**self._question.arguments, "since": start["until"], "until": end["until"]}
         return replace(self._question, arguments=arguments)
 
-    def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
+    def partitions(self, start: Offset, end: Offset) -> list[spark.InputPartition]:
         """Return the parts of the pages that were fetched from *start* on and before *end*."""
         if start == end:
             return []
         with self._between(start, end).opened() as (_, answer):
-            return [InputPartition(part) for part in answer.partitions(self._question.partitions)]
+            return [spark.InputPartition(part) for part in answer.partitions(self._question.partitions)]
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: spark.InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the batches of a part."""
         yield from partition.value.to_arrow(self._columns)
 
 
-class PageStreamWriter(DataSourceStreamArrowWriter):
+class PageStreamWriter(spark.DataSourceStreamArrowWriter):
     """Appends the rows of each batch of a stream to a table."""
 
     def __init__(self, storing: RowStore) -> None:
@@ -104,19 +91,19 @@ class PageStreamWriter(DataSourceStreamArrowWriter):
 # --- Answers ----------------------------------------------------------------------------------------------------------
 
 
-class AnswerReader(DataSourceReader):
+class AnswerReader(spark.DataSourceReader):
     """Reads some columns of the answer to a question; the driver divides it, and tasks read the parts."""
 
     def __init__(self, question: SparkQuestion, columns: Sequence[str]) -> None:
         self.question = question
         self.columns = columns
 
-    def partitions(self) -> list[InputPartition]:
+    def partitions(self) -> list[spark.InputPartition]:
         """Return the parts of the answer."""
         with self.question.opened() as (_, answer):
-            return [InputPartition(part) for part in answer.partitions(self.question.partitions)]
+            return [spark.InputPartition(part) for part in answer.partitions(self.question.partitions)]
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: spark.InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the batches of a part."""
         yield from partition.value.to_arrow(self.columns)
 
@@ -140,15 +127,15 @@ _NEXT = timedelta(microseconds=1)
 class FilteringReader(AnswerReader):
     """Reads what the conditions leave; only for a session with `spark.sql.python.filterPushdown.enabled`."""
 
-    def pushFilters(self, filters: Sequence[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
+    def pushFilters(self, filters: Sequence[spark.Filter]) -> Iterable[spark.Filter]:  # noqa: N802 - Spark's name
         """Narrow the question by *filters*, all of which must hold, and return those that Spark has to test."""
         self.question, remaining = narrowed(self.question, filters, _has_time_index)
         return remaining
 
 
 def narrowed(
-    question: SparkQuestion, filters: Sequence[Filter], has_time_index: Callable[[SparkQuestion], bool]
-) -> tuple[SparkQuestion, list[Filter]]:
+    question: SparkQuestion, filters: Sequence[spark.Filter], has_time_index: Callable[[SparkQuestion], bool]
+) -> tuple[SparkQuestion, list[spark.Filter]]:
     """Return *question* narrowed by *filters*, and those that still have to be tested.
 
     A period of `fetched_at` is read from the index of time if the table has one, unless a site is named.
@@ -172,22 +159,22 @@ def _has_time_index(question: SparkQuestion) -> bool:
         return state is not None and state.phase == "ready"
 
 
-def _takes_site(arguments: dict[str, Any], condition: Filter) -> bool:
+def _takes_site(arguments: dict[str, Any], condition: spark.Filter) -> bool:
     """Narrow the site by a *condition*, if none is named yet, and return whether nothing is left to test."""
     if arguments["site"] is not ALL:
         return False
     match condition:
-        case EqualTo(("host",), str(host)) if _HOST.fullmatch(host):
+        case spark.EqualTo(("host",), str(host)) if _HOST.fullmatch(host):
             arguments["site"] = HostOnly(host)
             return True
-        case EqualTo(("registered_domain",), str(domain)) if _HOST.fullmatch(domain):
+        case spark.EqualTo(("registered_domain",), str(domain)) if _HOST.fullmatch(domain):
             arguments["site"] = domain
-        case StringStartsWith(("url",), str(start)) if directory := _DIRECTORY.match(start):
+        case spark.StringStartsWith(("url",), str(start)) if directory := _DIRECTORY.match(start):
             arguments["site"] = directory[0]
     return False
 
 
-def _period(filters: Sequence[Filter]) -> dict[str, datetime]:
+def _period(filters: Sequence[spark.Filter]) -> dict[str, datetime]:
     """Return the arguments of `fetched` for the bounds of `fetched_at`; none if nothing can be between them."""
     bounds = [bound for condition in filters for bound in _bounds(condition).items()]
     since = max((moment for name, moment in bounds if name == "since"), default=None)
@@ -197,36 +184,36 @@ def _period(filters: Sequence[Filter]) -> dict[str, datetime]:
     return {name: moment for name, moment in (("since", since), ("until", until)) if moment is not None}
 
 
-def _bounds(condition: Filter) -> dict[str, datetime]:
+def _bounds(condition: spark.Filter) -> dict[str, datetime]:
     """Return the bound that a *condition* is for `fetched_at`, by its name in the question `fetched`."""
     match condition:
-        case GreaterThanOrEqual(("fetched_at",), datetime() as moment) if moment.tzinfo:
+        case spark.GreaterThanOrEqual(("fetched_at",), datetime() as moment) if moment.tzinfo:
             return {"since": moment}
-        case GreaterThan(("fetched_at",), datetime() as moment) if moment.tzinfo:
+        case spark.GreaterThan(("fetched_at",), datetime() as moment) if moment.tzinfo:
             return {"since": moment + _NEXT}
-        case LessThan(("fetched_at",), datetime() as moment) if moment.tzinfo:
+        case spark.LessThan(("fetched_at",), datetime() as moment) if moment.tzinfo:
             return {"until": moment}
-        case LessThanOrEqual(("fetched_at",), datetime() as moment) if moment.tzinfo:
+        case spark.LessThanOrEqual(("fetched_at",), datetime() as moment) if moment.tzinfo:
             return {"until": moment + _NEXT}
     return {}
 
 
-def _takes_condition(arguments: dict[str, Any], condition: Filter) -> bool:
+def _takes_condition(arguments: dict[str, Any], condition: spark.Filter) -> bool:
     """Add a *condition* to the arguments of `pages`, and return whether that has no such argument yet."""
     match condition:
-        case EqualTo(("status",), int(status)) if status in _STATUSES:
+        case spark.EqualTo(("status",), int(status)) if status in _STATUSES:
             taken: dict[str, Any] = {"status": [status]}
-        case In(("status",), values) if all(value in _STATUSES for value in values):
+        case spark.In(("status",), values) if all(value in _STATUSES for value in values):
             taken = {"status": list(values)}
-        case EqualTo(("content_type",), str(kind)) if _TYPE.fullmatch(kind):
+        case spark.EqualTo(("content_type",), str(kind)) if _TYPE.fullmatch(kind):
             taken = {"content_type": kind}
-        case GreaterThanOrEqual(("size",), int(size)) if size >= 0:
+        case spark.GreaterThanOrEqual(("size",), int(size)) if size >= 0:
             taken = {"min_size": size}
-        case GreaterThan(("size",), int(size)) if size >= 0:
+        case spark.GreaterThan(("size",), int(size)) if size >= 0:
             taken = {"min_size": size + 1}
-        case LessThanOrEqual(("size",), int(size)) if size >= 0:
+        case spark.LessThanOrEqual(("size",), int(size)) if size >= 0:
             taken = {"max_size": size}
-        case LessThan(("size",), int(size)) if size > 0:
+        case spark.LessThan(("size",), int(size)) if size > 0:
             taken = {"max_size": size - 1}
         case _:
             return False

@@ -9,12 +9,7 @@ from pyspark.sql.datasource import DataSource
 from webtable.integrations._spark.options import SparkQuestion, truth_of
 
 if TYPE_CHECKING:
-    from pyspark.sql.datasource import (
-        DataSourceReader,
-        DataSourceStreamReader,
-        DataSourceStreamWriter,
-        DataSourceWriter,
-    )
+    from pyspark.sql import datasource as spark
     from pyspark.sql.types import StructType
 
 
@@ -39,7 +34,7 @@ class WebTableSource(DataSource):
         with question.opened() as (_, answer), answer.to_arrow(question.columns) as reader:
             return from_arrow_schema(reader.schema, prefer_timestamp_ntz=False)
 
-    def reader(self, schema: StructType) -> DataSourceReader:
+    def reader(self, schema: StructType) -> spark.DataSourceReader:
         """Return what reads the columns of *schema*, and takes conditions over if the option says so."""
         question = SparkQuestion.of(self.options)
         if truth_of("pushdown", self.options.get("pushdown", "false")):
@@ -51,19 +46,19 @@ class WebTableSource(DataSource):
 
         return AnswerReader(question, schema.names)
 
-    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+    def writer(self, schema: StructType, overwrite: bool) -> spark.DataSourceWriter:
         """Return what appends rows with the columns of *schema*."""
         from webtable.integrations._spark.writing import PageWriter, RowStore
 
         return PageWriter(RowStore.of(self.options, schema, overwrite=overwrite))
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+    def streamReader(self, schema: StructType) -> spark.DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return what reads the pages that are fetched from an offset on."""
         from webtable.integrations._spark.reading import FetchedReader
 
         return FetchedReader(self.options, schema.names)
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
+    def streamWriter(self, schema: StructType, overwrite: bool) -> spark.DataSourceStreamWriter:  # noqa: N802
         """Return what appends the rows of each batch of a stream."""
         from webtable.integrations._spark.reading import PageStreamWriter
         from webtable.integrations._spark.writing import RowStore
