@@ -7,31 +7,27 @@ import os
 import threading
 import weakref
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import CancelledError
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator, Sequence
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, NoReturn, ParamSpec, Protocol, Self, TypeVar
 
 from webtable._clock import clock
 from webtable._process_hooks import renew_after_fork
-from webtable._threads import Threads
-from webtable.errors import InvalidArgument
+from webtable._threads import Task, Threads
+from webtable.errors import DamagedRow, InvalidArgument
 from webtable.page.page import Page, memory_of
 from webtable.repository.answers.results import Results as SyncResults
 from webtable.repository.hosts.hosts import Host as SyncHost
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Generator, Sequence
-    from concurrent.futures import Future
     from datetime import datetime
     from types import TracebackType
 
     import pyarrow as pa
     from matplotlib.axes import Axes
 
-    from webtable._threads import Task
-    from webtable.errors import DamagedRow
     from webtable.repository.answers.columns import ColumnNames, Columns
     from webtable.repository.answers.pictures import Amount
 

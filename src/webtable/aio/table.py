@@ -21,11 +21,12 @@ from webtable.aio.results import (
     streamed,
 )
 from webtable.aio.writer import Writer
-from webtable.errors import failed_together
+from webtable.errors import DamagedRow, failed_together
 from webtable.repository.keyed_table import KeyedTable as SyncKeyedTable
 from webtable.repository.keyed_table import Record
 from webtable.repository.keyed_table import Records as SyncRecords
 from webtable.repository.maintenance.doctor import doctor as sync_doctor
+from webtable.repository.maintenance.summary import RegionComparison
 from webtable.repository.maintenance.summary import regions_of as sync_regions_of
 from webtable.repository.table import groups
 from webtable.repository.table.opening import copy_target as sync_copy_target
@@ -38,10 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
     from types import TracebackType
 
-    from webtable.errors import DamagedRow
     from webtable.repository.answers.results import Partition
     from webtable.repository.maintenance.create import LayoutOptions
-    from webtable.repository.maintenance.summary import RegionComparison
     from webtable.repository.metrics import Metrics
     from webtable.repository.writing.writer import Writer as SyncWriter
     from webtable.rowkey import RowKey, WebKey

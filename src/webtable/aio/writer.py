@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from webtable.aio.results import AbandonedCalls, Calls, Wrapped, awaited
 from webtable.errors import failed_together
+from webtable.repository.writing.outcomes import Dropped, PageOutcome
 from webtable.repository.writing.outcomes import Receipt as SyncReceipt
 from webtable.repository.writing.writer import Writer as SyncWriter
 
@@ -15,11 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
     from datetime import datetime
     from types import TracebackType
-    from typing import Any
 
     from webtable.page.page import Page
     from webtable.repository.metrics import WriterMetrics
-    from webtable.repository.writing.outcomes import Dropped, PageOutcome
 
 
 class Receipt(Wrapped[SyncReceipt]):

@@ -22,7 +22,7 @@ from webtable.formats.warc_out import MeasuredFile, WARCFiles, date_text, sha256
 from webtable.progress import counting
 from webtable.repository.context import TableContext
 from webtable.repository.questions.captures import kept
-from webtable.repository.reading.scope import Scope
+from webtable.repository.reading.scope import Scope, Site
 from webtable.repository.reading.temporary_tables import TemporaryTables
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from webtable.page.page import Page
     from webtable.repository.arguments import Progress
-    from webtable.repository.reading.scope import Site
     from webtable.repository.table.web_table import WebTable
 
 FILE_BYTES = 1_000_000_000

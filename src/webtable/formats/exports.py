@@ -13,18 +13,7 @@ from datetime import datetime
 from itertools import count, groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import (
-    IO,
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    BinaryIO,
-    Final,
-    Literal,
-    NamedTuple,
-    TypeAlias,
-    get_args,
-)
+from typing import IO, TYPE_CHECKING, Annotated, Any, BinaryIO, Literal, NamedTuple, get_args
 
 import msgspec
 from msgspec import Meta
@@ -33,31 +22,28 @@ from msgspec.structs import replace
 from webtable._checksums import UNREADABLE, unsealed, with_checksum
 from webtable._clock import clock
 from webtable._files import Folder, atomic_file, naming_errors
-from webtable._limits import EXPORT_LIMITS
+from webtable._limits import EXPORT_LIMITS, ReadLimits
 from webtable.errors import DamagedRow, FormatError, InvalidArgument, WebTableError
 from webtable.formats.archives import FILE_BYTES, PROGRESS_PAGES, Archived, check_file_bytes, each_page
 from webtable.formats.read import read_pages
 from webtable.formats.read_report import ReadReport
 from webtable.formats.warc_out import WARCFile, as_put, software
 from webtable.page.json_lines import page_to_json
-from webtable.page.page import LINK_BYTES
+from webtable.page.page import LINK_BYTES, Page
 from webtable.repository.answers.arrow import BATCH_BYTES, BATCH_ROWS, batch_of, new_file, schema_of
 from webtable.repository.answers.columns import PAGES, column
 from webtable.repository.context import TableContext
 from webtable.repository.page_storage.state import GIVEN
 from webtable.repository.partitions.processes import PartTask, check_workers, done_by, unsalted_parts
 from webtable.repository.questions.captures import kept
-from webtable.repository.reading.scope import ALL, Scope, named_site, site_text
+from webtable.repository.reading.scope import ALL, Scope, Site, named_site, site_text
 from webtable.schema import Layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from os import PathLike
 
-    from webtable._limits import ReadLimits
-    from webtable.page.page import Page
     from webtable.repository.arguments import Progress
-    from webtable.repository.reading.scope import Site
     from webtable.repository.table.web_table import WebTable
     from webtable.rowkey import KeyRange
 
@@ -68,16 +54,16 @@ if TYPE_CHECKING:
 # limited.
 
 
-NAME: Final = "manifest.json"
-FORMAT_NUMBER: Final = 1
-MOST_BYTES: Final = 64_000_000
+NAME = "manifest.json"
+FORMAT_NUMBER = 1
+MOST_BYTES = 64_000_000
 """Enough for a quarter of a million files."""
-MOST_OF_TABLE: Final = 200_000
+MOST_OF_TABLE = 200_000
 """Bytes of a manifest without its list of files: millions of short names would take twenty times as much memory."""
 
 Format = Literal["warc", "parquet", "jsonl"]
-ENDINGS: Final[dict[Format, str]] = {"warc": "warc.gz", "parquet": "parquet", "jsonl": "jsonl.zst"}
-_FILE: Final = re.compile(r"webtable-\d{5,9}\.(?:warc\.gz|parquet|jsonl\.zst)")
+ENDINGS: dict[Format, str] = {"warc": "warc.gz", "parquet": "parquet", "jsonl": "jsonl.zst"}
+_FILE = re.compile(r"webtable-\d{5,9}\.(?:warc\.gz|parquet|jsonl\.zst)")
 
 Count = Annotated[int, Meta(ge=0)]
 
@@ -437,7 +423,7 @@ class ParquetFile:
         self._rows, self.waiting = [], 0
 
 
-CaptureFile: TypeAlias = WARCFile | ParquetFile | JSONLinesFile
+CaptureFile = WARCFile | ParquetFile | JSONLinesFile
 KINDS: dict[Format, Callable[[IO[bytes], str], CaptureFile]] = {
     "warc": WARCFile,
     "parquet": ParquetFile,
@@ -470,7 +456,7 @@ def locked_folder(folder: Path) -> Iterator[Folder]:
 # Each appears when it is complete, and is as large as its export wants it.
 
 
-_Captures: TypeAlias = tuple[str, "Iterator[Page]"]
+_Captures = tuple[str, "Iterator[Page]"]
 """The URL of a page, and its captures, oldest first."""
 
 
@@ -568,7 +554,7 @@ class _FileCounts:
 # --- One file of all captures -----------------------------------------------------------------------------------------
 
 
-CAPTURE_ENDINGS: Final[dict[str, Format]] = {
+CAPTURE_ENDINGS: dict[str, Format] = {
     ".warc.gz": "warc",
     ".warc": "warc",
     ".jsonl": "jsonl",
@@ -623,11 +609,11 @@ def write_captures(
 # --- Exports ----------------------------------------------------------------------------------------------------------
 
 
-PARTS_A_WORKER: Final = 4
+PARTS_A_WORKER = 4
 """How many parts each worker writes, in at least as many files."""
-FILES_A_PART: Final = 1_000
+FILES_A_PART = 1_000
 """How many numbers each part has for its files."""
-MOST_EXAMPLES: Final = 100
+MOST_EXAMPLES = 100
 
 
 @dataclass(slots=True)

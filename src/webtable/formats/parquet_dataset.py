@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from webtable._checksums import UNREADABLE, unsealed
 from webtable._clock import clock
-from webtable._files import naming_errors
+from webtable._files import Folder, naming_errors
 from webtable.errors import DamagedRow, FormatError, InvalidArgument
 from webtable.formats.archives import check_file_bytes
 from webtable.formats.exports import digest_of, locked_folder, sealed_bytes, write_sealed
@@ -34,7 +34,7 @@ from webtable.formats.warc_out import software
 from webtable.repository.answers.arrow import BATCH_ROWS, GROUP_BYTES, GROUP_ROWS, arrow, new_file, type_of
 from webtable.repository.answers.columns import PAGES
 from webtable.repository.context import TableContext
-from webtable.repository.reading.scope import ALL, Scope, site_text
+from webtable.repository.reading.scope import ALL, Scope, Site, site_text
 from webtable.rowkey.urls import split_url
 
 if TYPE_CHECKING:
@@ -43,10 +43,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from webtable._files import Folder
     from webtable.repository.answers.results import Pages
     from webtable.repository.arguments import Progress
-    from webtable.repository.reading.scope import Site
     from webtable.repository.table.web_table import WebTable
     from webtable.rowkey import WebKey
 

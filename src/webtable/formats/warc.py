@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -39,8 +39,6 @@ from webtable.repository.page_storage.state import GIVEN
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from webtable.formats.compressed import ByteStream
 
 

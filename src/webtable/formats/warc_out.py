@@ -7,7 +7,7 @@ import importlib.metadata
 import re
 import uuid
 import zlib
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -30,7 +30,6 @@ from webtable.repository.page_storage.state import GIVEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
 
 # --- Captures as they are put again -----------------------------------------------------------------------------------

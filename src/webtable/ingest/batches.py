@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import threading
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from webtable import errors
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable.errors import FormatError, InvalidArgument, StoreRefused, StoreUnavailable
+from webtable.errors import FormatError, InvalidArgument, StoreRefused, StoreUnavailable, WebTableError
 from webtable.formats import Place, ReadReport, read_pages
 from webtable.formats.read import PART_BYTES, FilePart
 from webtable.ingest.report import IngestCounts, ReportPieces
@@ -24,9 +24,6 @@ from webtable.repository.arguments import check_positive
 from webtable.rowkey.urls import canonical_or_none
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from webtable.errors import WebTableError
     from webtable.repository.table.web_table import WebTable
     from webtable.repository.writing.outcomes import PageOutcome, Retry
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import signal
 import sys
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from webtable._clock import clock
 from webtable._importable import importing_from_here
 from webtable._process_hooks import handling_signals
-from webtable._processes import Ended, GivenUp, Workers
+from webtable._processes import Ended, GivenUp, Tasks, Workers
 from webtable.errors import InvalidArgument, InvalidURL, StoreUnavailable, WebTableError
 from webtable.formats import Place
 from webtable.formats.read import FilePart, parts_of, whole_parts
@@ -34,13 +34,10 @@ from webtable.store.deadline import Deadline, attempts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
     from io import BufferedReader
     from os import PathLike
     from signal import Signals
-    from typing import BinaryIO
 
-    from webtable._processes import Tasks
     from webtable.page.page import Page
     from webtable.repository.table.web_table import WebTable
 

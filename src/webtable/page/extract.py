@@ -16,7 +16,7 @@ import msgspec
 from blake3 import blake3
 from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import HTMLParserException
-from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode, SelectolaxError
 
 from webtable._charsets import decoded, with_query_in
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
@@ -30,8 +30,6 @@ from webtable.rowkey import MAX_WEB_KEY, join_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from selectolax.lexbor import LexborNode
 
 
 # --- A page as it is parsed -------------------------------------------------------------------------------------------

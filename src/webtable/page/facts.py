@@ -19,12 +19,11 @@ from webtable.page.body import is_html, is_text
 from webtable.page.extract import Extract, extract, main_content
 from webtable.page.headers import Headers, canonical_link, redirect_target, single_value
 from webtable.page.page import Page, with_header_fields
-from webtable.page.parts import SAID, SHARED, HTMLFacts
+from webtable.page.parts import SAID, SHARED, HTMLFacts, SharedFact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from webtable.page.parts import SharedFact
     from webtable.repository.page_storage.state import Capture
 
 

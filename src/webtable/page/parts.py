@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Never, get_args
 
 import msgspec
 
 from webtable.display.text import minute_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 # --- Wrong names of fields --------------------------------------------------------------------------------------------
 

@@ -12,11 +12,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
 
 import webtable
-from webtable import ALL
+from webtable import ALL, WebTable
 from webtable.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from webtable import WebTable
     from webtable.answers import Results, Site
 
 QUESTIONS = (

@@ -10,9 +10,9 @@ from weakref import WeakKeyDictionary
 
 from itemadapter import ItemAdapter
 from msgspec.structs import replace
-from scrapy import signals
+from scrapy import Spider, signals
 from scrapy.exceptions import NotConfigured
-from scrapy.http import Headers, Response
+from scrapy.http import Headers, Request, Response
 from scrapy.responsetypes import responsetypes
 
 from webtable import Page, WebTableError
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from concurrent.futures import Future
 
-    from scrapy import Spider
     from scrapy.crawler import Crawler
-    from scrapy.http import Request
 
 FROM_TABLE = "webtable"
 """The flag of a response made from a stored page; it is not stored again."""

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import scrapy
 from scrapy import signals
 
-from webtable import ALL
+from webtable import ALL, Page, WebTable
 from webtable.integrations.scrapy.crawl_table import CrawlTable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from webtable import Page, WebTable
     from webtable.answers import Batch, Site
 
 T = TypeVar("T")
