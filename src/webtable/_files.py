@@ -168,7 +168,7 @@ class Folder:
         return sorted(os.listdir(self.descriptor))  # noqa: PTH208 - by its descriptor
 
     def kind(self, name: str) -> str | None:
-        """Return what *name* is, "file" or "directory", None if there is nothing."""
+        """The kind of *name*, "file" or "directory"; None if there is nothing."""
         try:
             with self._place(name) as (above, last):
                 return self._kind(name, above, last)

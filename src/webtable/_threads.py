@@ -29,7 +29,7 @@ class Task(Generic[T]):
         self._process = os.getpid()
 
     def result(self, timeout: float | None = None) -> T:
-        """Return what the job returned, or raise what it raised; `TimeoutError` after *timeout* seconds.
+        """The result of the job; raises what it raised, `TimeoutError` after *timeout* seconds.
 
         Raises `OtherProcess` in a process that was forked since then: it does not have the thread of the job.
         """

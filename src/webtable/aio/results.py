@@ -69,7 +69,7 @@ class Calls:
         return self._threads.submit(job)
 
     async def run(self, job: Callable[[], T], on_abandoned: Callable[[Future[T]], object] | None = None) -> T:
-        """Return what *job* returns, or raise what it raises.
+        """The result of *job*; raises what it raises.
 
         If the caller is cancelled, a job that has not begun is cancelled too; one that has begun runs to its end in its
         thread, and *on_abandoned* is called with its future, which nobody else has.

@@ -273,7 +273,7 @@ class _Written(io.RawIOBase):
         return len(self._parts[-1])
 
     def taken(self) -> bytes:
-        """Return what was written since the last call."""
+        """The bytes written since the last call."""
         parts, self._parts = self._parts, []
         return b"".join(parts)
 

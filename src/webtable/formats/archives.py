@@ -90,12 +90,11 @@ def write_warc(
 ) -> Archived:
     """Write all captures that *table* keeps as WARC files into *folder*, and return what they hold.
 
-    The pages are those that `WebTable.pages` lists for *site*. *folder* must be
-    new or empty; the files appear in it when all of them are complete. A file ends with the record that makes it exceed
-    *file_bytes* bytes. *with_index* adds `index.cdxj`, the sorted index of all records.
-    `read_pages` reads the files: stored in a new table, they make the same pages and versions (docs/archives.md lists
-    what a WARC file cannot keep). *on_progress* is called with how many pages were written so far. Raises
-    `FullScanNeeded`, `InvalidURL`, `InvalidArgument`, and `OSError`.
+    The pages are those that `WebTable.pages` lists for *site*. *folder* must be new or empty; the files appear in it
+    when all of them are complete. A file ends with the record that makes it exceed *file_bytes* bytes. *with_index*
+    adds `index.cdxj`, the sorted index of all records. `read_pages` reads the files: stored in a new table, they make
+    the same pages and versions (docs/archives.md lists what a WARC file cannot keep). *on_progress* is called with how
+    many pages were written so far. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`, and `OSError`.
     """
     scope, folder = Scope.of(site), Path(folder).resolve()
     check_file_bytes(file_bytes)
@@ -123,9 +122,9 @@ def write_wacz(
 ) -> Archived:
     """Write all captures that *table* keeps as one WACZ file, which players such as ReplayWeb.page open.
 
-    It has the WARC files of `write_warc`, their index, and a list of the pages; *table*, *site*,
-    *file_bytes* (bytes) and *on_progress* are those of `write_warc`. It replaces an earlier file when it
-    is complete. Returns what it has. Raises as `write_warc` does, and `InvalidArgument` for a *file* in no directory.
+    It has the WARC files of `write_warc`, their index, and a list of the pages; *table*, *site*, *file_bytes* (bytes)
+    and *on_progress* are those of `write_warc`. It replaces an earlier file when it is complete. Returns counts of what
+    it has. Raises as `write_warc` does, and `InvalidArgument` for a *file* in no directory.
     """
     scope, file = Scope.of(site), Path(file).resolve()
     check_file_bytes(file_bytes)

@@ -287,7 +287,7 @@ def verify_export(
 def _compared(
     folder: Folder, entry: ExportFile, checked: CheckedExport, limits: ReadLimits, *, counts: bool
 ) -> str | None:
-    """Return what is wrong with the file of *entry*; None if nothing is."""
+    """The problem of the file of *entry*; None if it is as it was written."""
     path = folder.path / entry.name
     try:
         with folder.reading(entry.name) as file:

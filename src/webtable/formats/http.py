@@ -78,7 +78,7 @@ def method_of(block: bytes) -> str | None:
 
 
 def parse_request(block: bytes, limits: ReadLimits = DEFAULT_LIMITS) -> Request | None:
-    """Return what the HTTP request *block* asks; None if it is none. Of one over a limit only the method is known."""
+    """The HTTP request in *block*; None if it is none. Of one over a limit only the method is known."""
     method = method_of(block)
     if method is None:
         return None

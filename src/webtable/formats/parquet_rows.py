@@ -120,7 +120,7 @@ class _File:
         self._rest: pa.RecordBatch | None = None
 
     def description(self, start: int, error: str | None = None) -> Answer:
-        """Return what the file is, and how much is lost if the row group with the row *start* is left out."""
+        """The columns and size of the file, and how much is lost if the row group with the row *start* is left out."""
         names = self._parquet.schema_arrow.names
         if len(names) > _MAX_COLUMNS:
             return Answer(error=f"it has {len(names):,} columns")

@@ -428,7 +428,7 @@ def _read_block(stream: ByteStream, record: Record, options: WARCOptions) -> Non
 
 
 def _request(stream: ByteStream, record: Record, options: WARCOptions) -> Request | None:
-    """Return what the request *record* asks, with the query that stands for its content if responses to it are wanted.
+    """The request in *record*, with the query that stands for its content if responses to it are wanted.
 
     It is left out like the other records that are no pages.
     """
@@ -568,7 +568,7 @@ def _same_as(record: Record, url: str, status: int) -> str | None:
 
 
 def _names(record: Record, headers: Headers, same_as: str | None) -> dict[str, Any]:
-    """Return what the record says of its payload: its digest and, if it repeats another one, the date of that.
+    """The digest of the payload that the record names and, if it repeats another one, the date of that.
 
     The digest of a payload that is not encoded is that of the body, and is not kept.
     """

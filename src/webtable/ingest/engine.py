@@ -140,7 +140,7 @@ class IngestJournal(Journal[_Ingested]):
         self._is_kept = True
 
     def _stored(self, part: FilePart) -> _StoredPart:
-        """Return what an earlier run stored of *part*: nothing, if it does not know it."""
+        """The state of *part* after earlier runs: nothing of it is stored, if they do not know it."""
         path = Path(part.file).resolve()
         status = path.stat()
         new = _StoredPart(

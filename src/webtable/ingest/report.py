@@ -97,7 +97,7 @@ class ReportPieces:
         self._before = ReadReport()
 
     def taken(self) -> ReadReport:
-        """Return what was reported since the last call."""
+        """The counts since the last call."""
         before, new, now = self._before, ReadReport(), ReadReport()
         add_report(now, self._report)
         for name, value in vars(now).items():

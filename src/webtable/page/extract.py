@@ -274,7 +274,7 @@ def shortened(text: str | None, limit: int) -> str:
 
 
 def facts_of(tree: LexborHTMLParser, base: str) -> Facts:
-    """Return what the page *tree* says of itself; *base* is the URL that its relative ones are resolved against.
+    """The facts that the page *tree* says of itself; *base* is the URL that its relative ones are resolved against.
 
     The first of several counts, but of `robots` all do, as for crawlers. Only the head is asked, as crawlers do: what
     stands in the body may be what somebody else has written into the page.
@@ -379,7 +379,7 @@ def extract(
     *,
     content_type: str | None = None,
 ) -> Extract:
-    """Return what the HTML page *body* at *url* says of itself, its links and its charset.
+    """The facts of the HTML page *body* at *url*, its links and its charset.
 
     *charset* is the one that the response named, *content_type* its media type: XHTML is read as XML, if it is
     well-formed. The links are in the order of the document, one for each canonical
@@ -504,7 +504,7 @@ def _apart(page: _Page, limits: ReadLimits) -> bytes:
 
 
 def answered(work: bytes) -> bytes:
-    """Return what was found in the page *work*, encoded; the second process runs this. Raises `MemoryError`."""
+    """The extract, main content or text of the page *work*, encoded; of the second process. Raises `MemoryError`."""
     page = _page_decoder.decode(work)
     html, encoding = _in_utf8(page)
     try:

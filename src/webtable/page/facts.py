@@ -50,7 +50,7 @@ def compacted(page: Page) -> Page:
 
 
 def html_facts(page: Page | Capture) -> HTMLFacts:
-    """Return what the HTML of the stored *page* says."""
+    """The facts of the HTML of the stored *page*."""
     return _shared_facts(page) if page._html_facts is None else page._html_facts
 
 

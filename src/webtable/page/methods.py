@@ -99,7 +99,7 @@ def stored_url(url: str, request: Request) -> str:
 def request_of_response(
     response: object, methods: Collection[str] | None = DEFAULT_METHODS, content: bytes | None = None
 ) -> Request:
-    """Return what the request of the *response* of an HTTP client asked; GET where the response does not know it.
+    """The request that the *response* of an HTTP client answers; GET where the response does not know it.
 
     *content* is what was sent, needed where the client does not keep it. Raises `InvalidArgument` without it, and for
     another method than *methods*.
@@ -121,7 +121,7 @@ def request_of_response(
 
 
 def _content_of(request: object) -> bytes:
-    """Return what *request* of httpx, requests or Scrapy has sent; raises `InvalidArgument` where that is not kept."""
+    """The content that *request* of httpx, requests or Scrapy sent; raises `InvalidArgument` where it is not kept."""
     for name in ("content", "body"):
         content = attribute_of(request, name)
         if isinstance(content, str | bytes):

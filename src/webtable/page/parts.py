@@ -31,7 +31,7 @@ def meant(name: str, names: Iterable[str]) -> str:
 
 
 def unknown_column(name: str, noun: str, names: Iterable[str]) -> str:
-    """Return what is wrong with the column *name* of a *noun* that has the columns *names*."""
+    """The message about the wrong column *name* of a *noun* that has the columns *names*."""
     existing = list(names)
     close = meant(name, existing)
     of = f"{'an' if noun[0] in 'aeio' else 'a'} {noun}"

@@ -35,7 +35,7 @@ class WebTableSource(DataSource):
             return from_arrow_schema(reader.schema, prefer_timestamp_ntz=False)
 
     def reader(self, schema: StructType) -> spark.DataSourceReader:
-        """Return what reads the columns of *schema*, and takes conditions over if the option says so."""
+        """A reader of the columns of *schema*, which takes conditions over if the option says so."""
         question = SparkQuestion.of(self.options)
         if truth_of("pushdown", self.options.get("pushdown", "false")):
             # Spark refuses a reader that could take them unless its setting says so, which no process here can see.
@@ -47,19 +47,19 @@ class WebTableSource(DataSource):
         return AnswerReader(question, schema.names)
 
     def writer(self, schema: StructType, overwrite: bool) -> spark.DataSourceWriter:
-        """Return what appends rows with the columns of *schema*."""
+        """A writer that appends rows with the columns of *schema*."""
         from webtable.integrations._spark.writing import PageWriter, RowStore
 
         return PageWriter(RowStore.of(self.options, schema, overwrite=overwrite))
 
     def streamReader(self, schema: StructType) -> spark.DataSourceStreamReader:  # noqa: N802 - Spark's name
-        """Return what reads the pages that are fetched from an offset on."""
+        """A reader of the pages that are fetched from an offset on."""
         from webtable.integrations._spark.reading import FetchedReader
 
         return FetchedReader(self.options, schema.names)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> spark.DataSourceStreamWriter:  # noqa: N802
-        """Return what appends the rows of each batch of a stream."""
+        """A writer that appends the rows of each batch of a stream."""
         from webtable.integrations._spark.reading import PageStreamWriter
         from webtable.integrations._spark.writing import RowStore
 

@@ -67,7 +67,7 @@ class RowStore:
 
     @classmethod
     def of(cls, options: Mapping[str, str], schema: StructType, *, overwrite: bool, is_stream: bool = False) -> Self:
-        """Return what *options* describe, after opening the table and checking the columns.
+        """The store of rows that *options* describe, after opening the table and checking the columns.
 
         Raises `InvalidArgument`, `UnknownColumn`, and what opening does.
         """

@@ -77,7 +77,7 @@ class TableSettings:
 
     @classmethod
     def of(cls, settings: BaseSettings) -> Self:
-        """Return those of webtable in *settings*; raises `InvalidArgument` for a missing, unknown or wrong one."""
+        """The settings of webtable in *settings*; raises `InvalidArgument` for a missing, unknown or wrong one."""
         if unknown := sorted(name for name in settings if name.startswith("WEBTABLE_") and name not in _KNOWN):
             raise InvalidArgument(f"{unknown[0]} is not a setting of webtable; there are {', '.join(sorted(_KNOWN))}")
         if not settings.get("WEBTABLE_URI"):
