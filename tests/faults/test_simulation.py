@@ -20,13 +20,14 @@ from simulated_store import FAULTS
 from simulation import Violation, run
 
 from nightly import examples
-from webtable.repository.maintenance.delete import Deletion
+from webtable.repository.context import TableContext
 from webtable.repository.page_storage.state import PageWrite
 from webtable.repository.upkeep import updates
 from webtable.repository.upkeep.cells import DerivedCellWriter
 from webtable.repository.upkeep.queue import RecountQueue
 from webtable.repository.upkeep.repair import EntryComparison
 from webtable.repository.writing.batch import BatchWriter
+from webtable.store import Put
 
 pytestmark = pytest.mark.faults
 WANTED = int(os.environ.get("WEBTABLE_FAULTS_SIMULATED", examples(600, 100_000)))
@@ -136,15 +137,15 @@ def removals_up_to_now(monkeypatch):
 
 
 def no_mark_of_a_delete(monkeypatch):
-    write = Deletion._write
+    write = TableContext.write
 
-    def unmarked(self, mutations):
-        deleted = self._codec.columns.deleted
-        kept = [one for one in mutations if getattr(one, "columns", None) or one.cells[0].column != deleted]
+    def unmarked(self, mutations, *args, **options):
+        deleted = self.codec.columns.deleted
+        kept = [one for one in mutations if not (isinstance(one, Put) and one.cells[0].column == deleted)]
         if kept:
-            write(self, kept)
+            write(self, kept, *args, **options)
 
-    monkeypatch.setattr(Deletion, "_write", unmarked)
+    monkeypatch.setattr(TableContext, "write", unmarked)
 
 
 def repeats_with_a_date_of_their_own_for_their_content(monkeypatch):
