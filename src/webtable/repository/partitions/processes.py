@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 import msgspec
 
 from webtable._importable import importing_from_here
-from webtable._processes import GivenUp, Tasks, Workers
 from webtable.errors import IndexNeeded, InvalidArgument, TableNotFound, WebTableError
 from webtable.page.page import Page
 from webtable.repository.context import TableContext, TablePart
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Generator, Iterator
 
+    from webtable._processes import Tasks
     from webtable.repository.answers.results import Divisible, Explanation, Partition, Results
     from webtable.store import Store
 
@@ -254,6 +254,8 @@ def in_processes(
 
     Items whose worker died are given out again. Raises what *function* raises, and `WebTableError`.
     """
+    from webtable._processes import GivenUp, Workers  # to open a table needs no sockets and no pickles
+
     following = begun = 0
     values: dict[int, Any] = {}
 
