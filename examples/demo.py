@@ -41,7 +41,7 @@ def demo(folder: Path) -> None:
     run("webtable", "stats", "example.com", folder=folder)
     run("webtable", "index", "verify", "--all", folder=folder)
     run("webtable", "keys", "encode", "https://www.example.com/", "http://example.com:8080/?id=7", folder=folder)
-    run("webtable", "keys", "advise", "--compare", "host,url,hash", folder=folder)
+    run("webtable", "keys", "advise", "--compare", "host,url,hash", "--format", "table", folder=folder)
 
 
 def main() -> None:
