@@ -22,7 +22,8 @@ _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _DECLARED_CHARSET = re.compile(
     rb"""<(?:meta\s[^>]*?\bcharset|\?xml\s[^>]*?\bencoding)\s*=\s*["']?\s*([A-Za-z0-9_:.-]+)""", re.IGNORECASE
 )
-_HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+_XHTML = "application/xhtml+xml"
+_HTML_TYPES = frozenset({"text/html", _XHTML})
 # What the MIME Sniffing standard takes for HTML (section 7.1), after white space, and the declaration of XHTML. A
 # comment is matched as a whole, once: tried in all ways in which comments can be parted, 40 of them would take days.
 _HTML_START = re.compile(
@@ -71,9 +72,19 @@ def as_utf8(body: bytes, encoding: str) -> bytes:
     return decoded(body, encoding).encode("utf-8", "replace")
 
 
+def _essence(content_type: str | None) -> str:
+    # A type without its parameters, in lower case; the name is that of the MIME Sniffing standard (section 4.2).
+    return (content_type or "").partition(";")[0].strip().lower()
+
+
 def is_html(content_type: str | None) -> bool:
     """Whether the media type *content_type*, with or without parameters, is HTML or XHTML."""
-    return content_type is not None and content_type.partition(";")[0].strip().lower() in _HTML_TYPES
+    return _essence(content_type) in _HTML_TYPES
+
+
+def is_xhtml(content_type: str | None) -> bool:
+    """Whether the media type *content_type*, with or without parameters, is that of XHTML."""
+    return _essence(content_type) == _XHTML
 
 
 def looks_like_html(body: bytes) -> bool:
@@ -85,7 +96,7 @@ def is_text(body: bytes, charset: str | None, content_type: str | None) -> bool:
     """Whether a *body* with these headers is text that people read: by its type, else by the bytes it begins with."""
     if is_html(content_type) or (not content_type and looks_like_html(body)):
         return True
-    if content_type and not _TEXT_TYPE.match(content_type.partition(";")[0].strip().lower()):
+    if content_type and not _TEXT_TYPE.match(_essence(content_type)):
         return False
     start = body[:2_048]
     return not _BINARY.search(start) or encoding_of(start, charset).startswith("utf-16")

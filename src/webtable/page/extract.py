@@ -22,10 +22,10 @@ from webtable._charsets import decoded, with_query_in
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable._recent import RecentValues
 from webtable.errors import InvalidURL
-from webtable.page.body import as_utf8, encoding_of, is_html, is_text
+from webtable.page.body import as_utf8, encoding_of, is_html, is_text, is_xhtml
 from webtable.page.parser_process import ParserProcess, TooMuch, Unavailable
 from webtable.page.parts import Facts, Link
-from webtable.page.xhtml import html_of_xhtml, is_xhtml
+from webtable.page.xhtml import html_of_xhtml
 from webtable.rowkey import MAX_WEB_KEY, join_url
 
 if TYPE_CHECKING:
@@ -564,19 +564,24 @@ def _main_content(html: bytes) -> MainContent:
     return MainContent(text, tuple(dict.fromkeys(heading for heading in headings if heading in lines)))
 
 
-# resiliparse knows no element of these names, or leaves it out with its words: what follows it would be glued to it.
-_APART_TAGS = re.compile(
-    rb"<(?=/?(?:caption|dialog|legend|listing|menu|optgroup|option|search|select|summary|textarea|xmp)\b)",
-    re.IGNORECASE,
+# resiliparse knows no element of these names, or leaves it out with its words: what follows would be glued to it. The flag
+# is local, so that the search is for the "<", and one byte after it rules out most tags.
+_APART_NAMES = rb"caption|dialog|legend|listing|menu|optgroup|option|search|select|summary|textarea|xmp"
+_APART_TAGS = re.compile(rb"<(?=/?[cdlmostxCDLMOSTX])(?=/?(?i:" + _APART_NAMES + rb")\b)")
+_APART_OR_RENAMED_TAGS = re.compile(
+    rb"<(/?)(?=[bcdlmostxBCDLMOSTX])(?i:(?P<button>button)|(?P<label>label)|" + _APART_NAMES + rb")\b"
 )
-_BUTTONS = re.compile(rb"<(/?)button\b", re.IGNORECASE)
-_LABELS = re.compile(rb"<(/?)label\b", re.IGNORECASE)
+
+
+def _with_words(tag: re.Match[bytes]) -> bytes:
+    # Buttons and labels are left out with their words, unless they have another name.
+    if tag["button"] or tag["label"]:
+        return (b" <%sspan" if tag["button"] else b"<%sspan") % tag[1]
+    return b" " + tag[0]
 
 
 def _readable(html: bytes, *, main: bool = False) -> str:
-    html = _APART_TAGS.sub(b" <", html)
-    if not main:
-        html = _LABELS.sub(rb"<\1span", _BUTTONS.sub(rb" <\1span", html))
+    html = _APART_TAGS.sub(b" <", html) if main else _APART_OR_RENAMED_TAGS.sub(_with_words, html)
     return _lines(extract_plain_text(html.decode(), main_content=main, list_bullets=False))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from xml.parsers import expat
 
-_XHTML = "application/xhtml+xml"
 _ROOT = 64 * 1024
 """Within so many bytes the root element begins, with its attributes."""
 # Elements that have no end tag in HTML. Any other element may be closed by itself in XML, and would stay open in HTML.
@@ -18,11 +17,6 @@ _PIECES = re.compile(
     re.DOTALL,
 )
 _LANGUAGE = re.compile(rb"""(<(?:\w+:)?html\b)(?=[^<>]*?\sxml:lang\s*=\s*("[^"<]*"|'[^'<]*'))""")
-
-
-def is_xhtml(content_type: str | None) -> bool:
-    """Whether the media type *content_type*, with or without parameters, is that of XHTML."""
-    return content_type is not None and content_type.partition(";")[0].strip().lower() == _XHTML
 
 
 def html_of_xhtml(markup: bytes) -> bytes | None:
