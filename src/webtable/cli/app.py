@@ -11,6 +11,7 @@ import typer
 
 from webtable.cli import completion
 from webtable.cli.exit_codes import CommandGroup
+from webtable.cli.messages import examples
 from webtable.cli.session import STORE_VARIABLE, CommandSession
 
 app: Final = typer.Typer(
@@ -20,13 +21,13 @@ app: Final = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
-    # As `output.examples` makes them, which would load what writes answers before any command is known.
-    epilog="\b\nExamples:\n"
-    "  webtable ingest crawl.warc.gz\n"
-    "  webtable pages example.com --limit 20\n"
-    "  webtable get https://example.com/products --body\n"
-    "  webtable errors example.com\n"
-    "  webtable -s hbase://localhost:9090/crawl?thrift2=9091 create --regions 16",
+    epilog=examples(
+        "webtable ingest crawl.warc.gz",
+        "webtable pages example.com --limit 20",
+        "webtable get https://example.com/products --body",
+        "webtable errors example.com",
+        "webtable -s hbase://localhost:9090/crawl?thrift2=9091 create --regions 16",
+    ),
 )
 
 

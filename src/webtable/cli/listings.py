@@ -14,7 +14,7 @@ import typer
 from webtable._files import atomic_file
 from webtable.cli import completion, output
 from webtable.cli.exit_codes import end_if_damaged, note
-from webtable.cli.messages import impossible_status
+from webtable.cli.messages import examples, impossible_status
 from webtable.cli.progress import interruptible, with_progress
 from webtable.cli.session import session
 from webtable.display import harmless
@@ -34,7 +34,7 @@ def app_of(name: str) -> typer.Typer:
     """Return an app with the command *name*, for the question of that name."""
     listing = LISTINGS[name.replace("-", "_")]
     app = typer.Typer()
-    app.command(name, epilog=output.examples(*listing.examples))(_command(listing))
+    app.command(name, epilog=examples(*listing.examples))(_command(listing))
     return app
 
 

@@ -1,4 +1,4 @@
-"""Messages about options, and suggestions for what was refused or not found."""
+"""Messages about options, examples in help, and suggestions for what was refused or not found."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ if TYPE_CHECKING:
 
     from webtable import WebTable
     from webtable.cli.session import CommandSession
+
+
+def examples(*lines: str) -> str:
+    """Return the epilogue of a command's help: *lines* as examples."""
+    # The \b keeps typer from joining the lines.
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 def with_option(message: str, options: Mapping[str, str]) -> str:

@@ -18,6 +18,7 @@ from webtable._charsets import decoded
 from webtable._files import atomic_file
 from webtable.cli import completion
 from webtable.cli.exit_codes import note
+from webtable.cli.messages import examples
 from webtable.display import Marked, harmless, plain_text
 from webtable.display.text import minute_text, size_text
 from webtable.display.values import charset_in, harmless_json, value_text
@@ -39,12 +40,6 @@ F = TypeVar("F", bound="Callable[..., None]")
 
 
 # --- Help, and options as people write them ---------------------------------------------------------------------------
-
-
-def examples(*lines: str) -> str:
-    """Return the epilogue of a command's help: *lines* as examples."""
-    # The \b keeps typer from joining the lines.
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 def documented(app: typer.Typer, name: str | None = None) -> Callable[[F], F]:
