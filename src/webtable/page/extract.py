@@ -564,8 +564,8 @@ def _main_content(html: bytes) -> MainContent:
     return MainContent(text, tuple(dict.fromkeys(heading for heading in headings if heading in lines)))
 
 
-# resiliparse knows no element of these names, or leaves it out with its words: what follows would be glued to it. The flag
-# is local, so that the search is for the "<", and one byte after it rules out most tags.
+# resiliparse knows no element of these names, or leaves it out with its words: what follows would be glued to it. The
+# flag is local, so that the search is for the "<", and one byte after it rules out most tags.
 _APART_NAMES = rb"caption|dialog|legend|listing|menu|optgroup|option|search|select|summary|textarea|xmp"
 _APART_TAGS = re.compile(rb"<(?=/?[cdlmostxCDLMOSTX])(?=/?(?i:" + _APART_NAMES + rb")\b)")
 _APART_OR_RENAMED_TAGS = re.compile(
