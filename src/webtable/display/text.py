@@ -104,10 +104,6 @@ def class_name(number: int) -> str:
     return f"under {high}" if number == 1 else f"{amount if high.endswith(f' {unit}') else low} to {high}"
 
 
-CLASSES: Final = {class_name(number): number for number in range(len(CLASS_BOUNDS) + 2)}
-"""The numbers of all size classes by name."""
-
-
 # --- Progress bars ----------------------------------------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ The first three prepare a batch, the last two store it; one batch is prepared wh
     read      the stored state of the pages, and the list of indexes; meanwhile the pages are measured and packed
     decide    what is written for each page, given its stored state (`plan`)
     pack      make the cells of the pages, their index entries and their inlinks
-    put       entries and inlinks first, then the pages (`derived.cells` gives the reason)
+    put       entries and inlinks first, then the pages (`upkeep.cells` gives the reason)
     settle    remove outdated entries and inlinks, and mend pages that others wrote meanwhile (`concurrent_writes`)
 """
 
