@@ -14,8 +14,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 import webtable
 from webtable import Page
-from webtable.formats import write_wacz, write_warc
-from webtable.formats.warc_out import surt
+from webtable.formats import surt, write_wacz, write_warc
 
 
 @pytest.fixture(scope="module")
@@ -68,22 +67,6 @@ def test_without_an_index_there_are_warc_files_alone(sample, tmp_path):
     archived = write_warc(sample, tmp_path / "out", "example.com")
 
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == archived.files
-
-
-@pytest.mark.parametrize(
-    ("url", "key"),
-    [
-        ("https://example.com/", "com,example)/"),
-        ("http://www2.example.com/Dir/?B=2&a=1", "com,example)/dir?a=1&b=2"),
-        ("https://sub.example.com:8443/a/b/", "com,example,sub:8443)/a/b"),
-        ("https://example.com/?", "com,example)/"),
-        ("https://127.0.0.1/a", "127.0.0.1)/a"),
-        ("https://[::1]/a", "::1)/a"),
-        ("https://example.com/a%20b", "com,example)/a%20b"),
-    ],
-)
-def test_the_key_of_a_url_is_that_by_which_replay_tools_look_it_up(url, key):
-    assert surt(url) == key
 
 
 def test_a_wacz_file_has_stored_entries_with_their_digests(sample, tmp_path):

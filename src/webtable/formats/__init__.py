@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from webtable.formats.parquet_dataset import DatasetExport, DatasetManifest, WrittenDataset, write_dataset
     from webtable.formats.read import read_pages
     from webtable.formats.read_report import DamagedRecord, Place, ReadReport
-    from webtable.formats.warc_out import surt
+    from webtable.formats.urlkey import surt
     from webtable.page.headers import DEFAULT_TYPES
     from webtable.page.json_lines import page_to_json
     from webtable.page.methods import DEFAULT_METHODS, wanted_methods
@@ -94,7 +94,7 @@ _HOMES = {
     ),
     "webtable.formats.read": ("read_pages",),
     "webtable.formats.read_report": ("DamagedRecord", "Place", "ReadReport"),
-    "webtable.formats.warc_out": ("surt",),
+    "webtable.formats.urlkey": ("surt",),
     "webtable.page.headers": ("DEFAULT_TYPES",),
     "webtable.page.json_lines": ("page_to_json",),
     "webtable.page.methods": ("DEFAULT_METHODS", "wanted_methods"),

@@ -11,13 +11,13 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec.structs import replace
 
 from webtable._clock import clock
 from webtable.formats.read_report import Damaged, LeftOut
+from webtable.formats.urlkey import surt
 from webtable.formats.warc import FIELD, FIELD_NAMES, MOST_OF_FIELD, ORIGINAL, RENAMED, page_of_record
 from webtable.page.body import algorithm_of
 from webtable.page.facts import filled, html_facts
@@ -290,32 +290,6 @@ def _identified(page: Page) -> Iterator[tuple[str, str]]:
 
 
 # --- Lines of a CDXJ index --------------------------------------------------------------------------------------------
-
-
-_WWW = re.compile(r"www\d*\.")
-
-
-def surt(url: str) -> str:
-    """Return the key of *url*, which is canonical, in an index, as replay tools look it up.
-
-    The host is reversed, without `www.`; the scheme is left out, everything is in lower case, parameters are sorted and
-    a final slash is dropped. It is what the tools of the Internet Archive make of a URL, except that session IDs stay.
-
-    >>> surt("https://www.Example.com:8080/Docs/?b=2&a=1")
-    'com,example:8080)/docs?a=1&b=2'
-    """
-    parts = urlsplit(url.lower())
-    host = _WWW.sub("", parts.hostname or "", count=1) if _WWW.match(parts.hostname or "") else parts.hostname or ""
-    is_address = ":" in host or host.replace(".", "").isdigit()
-    reversed_host = host if is_address else ",".join(reversed(host.split(".")))
-    port = "" if parts.port is None else f":{parts.port}"
-    path = parts.path if parts.path == "/" else parts.path.rstrip("/") or "/"
-    query = "&".join(sorted(parts.query.split("&"), key=_name_and_value)) if parts.query else ""
-    return f"{reversed_host}{port}){path}{'?' if query else ''}{query}"
-
-
-def _name_and_value(parameter: str) -> list[str]:
-    return parameter.split("=", 1)  # `a.b` is sorted behind `a=1`, though "." comes before "="
 
 
 def cdxj_line(page: Page, record: WARCRecord, offset: int, length: int, filename: str) -> bytes:
