@@ -353,3 +353,23 @@ def test_an_answer_to_another_method_is_found_by_its_key(table, client, query):
     assert (cdx["url"], cdx["urlkey"]) == (stored, f"com,example)/form?{query.lower()}")
     assert (status, headers["location"]) == (302, address(client, "web", TIMES[0], stored))
     assert body == b"<title>0</title>"
+
+
+@pytest.mark.parametrize(
+    "spelling", ["/a[1]|b?t[]={x}^`", "/a%5B1%5D%7Cb?t%5B%5D=%7Bx%7D%5E%60", "/a%5b1]%7cb?t[]={x}%5e%60"]
+)
+def test_an_address_is_found_raw_and_escaped(table, client, spelling):
+    stored = "https://example.com/a%5B1%5D%7Cb?t%5B%5D=%7Bx%7D%5E%60"
+    table.put(page(stored))
+    asked = f"https://example.com{spelling}"
+
+    cdx = client.get("/cdx", params={"url": asked, "output": "json"}).json()
+    below = client.get("/cdx", params={"url": asked[:23], "matchType": "prefix", "output": "json"}).json()
+    status, headers, _ = raw(client, f"/timegate/{asked}")
+    _, _, body = raw(client, f"/web/{TIMES[0]}id_/{asked}")
+
+    assert cdx == below
+    assert (cdx["url"], cdx["urlkey"]) == (stored, "com,example)/a[1]|b?t[]={x}^`")
+    assert (status, headers["location"]) == (302, address(client, "web", TIMES[0], stored))
+    assert f'<{stored}>; rel="original"' in headers["link"]
+    assert body == b"<title>0</title>"
