@@ -34,7 +34,8 @@ _PARTS = re.compile(
 )
 # What RFC 3986 allows in no path or query, and the URL standard leaves raw or escaped as it was: browsers and crawlers
 # escape different ones. Servers read both forms alike, unless they refuse the raw one, as Tomcat does.
-_ONE_ADDRESS = re.compile(r"[\[\]|{}^`\\]|%5[b-e]|%7[b-d]")
+_ESCAPES = str.maketrans({character: f"%{ord(character):02X}" for character in "[]|{}^`\\"})
+_IN_LOWER_CASE = re.compile(r"%(?:5[b-e]|7[b-d])")
 
 
 class URLParts(NamedTuple):
@@ -75,10 +76,10 @@ def parts_of(url: str) -> _Parts:
 
 
 def canonical_url(url: str) -> str:
-    """Return the canonical form of *url*, which a browser would request.
+    r"""Return the canonical form of *url*, which a browser would request.
 
     That is the URL as the WHATWG URL standard parses and serialises it (lower-case host, punycode, no default port,
-    no dot segments, percent-encoding), without fragment and credentials, and with the characters ``[]|{}^`\\`` always
+    no dot segments, percent-encoding), without fragment and credentials, and with the characters ``[]|{}^`\`` always
     escaped in path and query. Raises `InvalidURL` unless it is an http or https URL that the standard accepts.
 
     >>> canonical_url("HTTP://user:secret@Example.COM:80/a/../b c?tags[]=1#top")
@@ -160,7 +161,7 @@ def _plain_parts(url: str) -> _Parts | None:
     scheme, host, path, query = match.groups("")
     if "/." in path or "/%2" in path or len(host) > MAX_HOST or not _is_plain_host(host):
         return None
-    if "%" in url and _ONE_ADDRESS.search(url):
+    if ("%5" in url or "%7" in url) and _IN_LOWER_CASE.search(url):
         return None
     return scheme, host, None, path, query
 
@@ -193,7 +194,9 @@ def _parsed_parts(url: str) -> _Parts:
 
 
 def _spelled(text: str) -> str:
-    return _ONE_ADDRESS.sub(lambda match: match[0].upper() if match[0][0] == "%" else f"%{ord(match[0]):02X}", text)
+    if "%5" in text or "%7" in text:
+        text = _IN_LOWER_CASE.sub(lambda match: match[0].upper(), text)
+    return text.translate(_ESCAPES)
 
 
 def _reason(url: str) -> str:
