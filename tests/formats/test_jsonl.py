@@ -79,7 +79,7 @@ def test_a_line_is_readable_json():
         "url": "https://example.com/",
         "body": "<p>né",
         "fetched_at": "2026-03-01T10:20:30.123000Z",
-        "outlinks": [["https://a.example/", "A", ""]],
+        "outlinks": [["https://a.example/", "A", "", "a"]],
     }
 
 

@@ -29,6 +29,7 @@ class Expected:
         self.by_url = {page.url: page for page in found}
         self.links: dict[str, dict[str, tuple[str, str]]] = {
             page.url: {canonical_url(link.url): (link.anchor, link.rel) for link in reversed(page.outlinks or ())}
+            | ({canonical_url(page.redirect_to): ("", "")} if page.redirect_to else {})
             for page in found
         }
 
@@ -52,7 +53,7 @@ class Expected:
         return sum(not of_its_host or host_of_url(other) == host_of_url(url) for other in others)
 
     def leads_nowhere(self, page: Page) -> bool:
-        return page.outlink_count == 0 or (bool(page.outlinks) and not self.links[page.url].keys() - {page.url})
+        return page.outlink_count is not None and not self.links[page.url].keys() - {page.url}
 
     def answers(self) -> dict[str, Any]:
         broken = [

@@ -404,7 +404,7 @@ def test_a_capture_without_body_does_not_show_the_body_before_it(site):
     assert (page.body, page.title, page.outlinks, page.status) == (None, None, None, 301)
     assert (listed.body, listed.outlinks) == (None, None)
     assert site.table.history(site.url(), columns=["body"])[1].body == b"x"
-    (row,) = stored(site).values()
+    row = stored(site)[site.table.key.encode(site.url())]
     assert row[b"metadata:title"][0].value == b""
 
 

@@ -99,7 +99,7 @@ def test_it_goes_on_where_the_page_or_the_link_is_gone_meanwhile(town):
 def test_edges_are_a_frame(town):
     frame = town.table.edges(town.domain).to_pandas()
 
-    assert list(frame) == ["source", "target", "anchor", "host", "status"]
+    assert list(frame) == ["source", "target", "anchor", "host", "status", "kind"]
     assert frame["status"].isna().sum() == 1
     assert frame.groupby("host")["target"].count().to_dict() == {town.domain: 5, "elsewhere.example": 1}
 

@@ -24,7 +24,7 @@ from webtable._recent import RecentValues
 from webtable.errors import InvalidURL
 from webtable.page.body import as_utf8, encoding_of, is_html, is_text, is_xhtml
 from webtable.page.parser_process import ParserProcess, TooMuch, Unavailable
-from webtable.page.parts import Facts, Link
+from webtable.page.parts import Facts, Link, LinkKind
 from webtable.page.xhtml import html_of_xhtml
 from webtable.rowkey import MAX_WEB_KEY, join_url
 
@@ -49,6 +49,9 @@ _LINKS = "a[href], area[href]"
 # A jump inside the page is no link, and it is cheaper to leave it to the selector than to look at it. The base comes
 # along, because a search of its own costs as much as that of the links.
 _LINKS_BUT_JUMPS = 'a[href]:not([href^="#"]), area[href], base[href]'
+# Most pages have none of these, and in a longer list of selectors every element takes longer.
+_FRAMES = "frame[src], iframe[src]"
+_REFRESH = "meta[http-equiv][content]"
 _STRIPPED = "".join(map(chr, range(0x21)))
 _NO_PAGE = re.compile(r"(?:javascript|mailto|data|tel|blob|about):", re.IGNORECASE)
 _SHORT = 500
@@ -61,6 +64,8 @@ def _number_of(tag: str) -> int:
 
 
 _BASE, _AREA = _number_of("base"), _number_of("area")
+_SPECIAL: dict[str, LinkKind] = {"frame": "frame", "iframe": "iframe", "meta": "refresh"}
+"""The kinds of links that are not of `<a>` and `<area>`, by their tags."""
 
 
 class Outlinks:
@@ -77,6 +82,7 @@ class Outlinks:
         self._most_links = most_links
         self._room = most_text
         self._is_own = True
+        self._has_others = False
         self._directory = ""
         self._led_to: Callable[[str, str], str] = resolved
         self.links: dict[str, Link] = {}
@@ -91,6 +97,11 @@ class Outlinks:
             attributes = node.attributes
             # The links of a picture within the page may have the older name, and are found by both.
             reference = attributes.get("href" if "href" in attributes else "xlink:href") or ""
+            kind: LinkKind = "a"
+            if self._has_others and (kind := _SPECIAL.get(node.tag or "", "a")) != "a":
+                reference = attributes.get("src") or "" if kind != "refresh" else _refresh_of(node)
+                if not reference:
+                    continue
             target = targets.get(reference)
             if target is None:
                 target = targets[reference] = self._target(reference, targets)
@@ -98,8 +109,11 @@ class Outlinks:
                 continue
             link = links.get(target)
             if link is None:
-                self._add(node, target, attributes.get("rel"))
-            elif not link.anchor and (anchor := _anchor(node)):
+                self._add(node, target, attributes.get("rel"), kind)
+            elif kind == "a" != link.kind:
+                del links[target]  # a link counts before a frame with the same page
+                self._add(node, target, attributes.get("rel"), kind)
+            elif kind == link.kind and not link.anchor and (anchor := _anchor(node)):
                 links[target] = link._replace(anchor=anchor)
                 self._room -= len(anchor)
             if self.over:
@@ -107,15 +121,28 @@ class Outlinks:
 
     def _nodes(self, tree: LexborHTMLParser) -> list[LexborNode]:
         """Return the links of *tree*, its base being known then; jumps inside the page are left out."""
-        nodes = tree.css(_LINKS_BUT_JUMPS)
+        others = self._others_in(tree)
+        self._has_others = bool(others)
+        nodes = tree.css(", ".join([_LINKS_BUT_JUMPS, *others]))
         if bases := [node for node in nodes if node.tag_id == _BASE]:
             self.base = resolved(self._url, bases[0].attributes.get("href") or "") or self._url
             self._is_own = self.base in (self._url, resolved(self._url, ""))
-            nodes = [node for node in nodes if node.tag_id != _BASE] if self._is_own else tree.css(_LINKS)
+            nodes = (
+                [node for node in nodes if node.tag_id != _BASE]
+                if self._is_own
+                else tree.css(", ".join([_LINKS, *others]))
+            )
         self._directory = self.base.partition("?")[0].rpartition("/")[0] + "/"
         # The pages of a directory have most of their links in common.
         self._led_to = _cached_target if len(self._directory) < _SHORT else resolved
         return nodes
+
+    def _others_in(self, tree: LexborHTMLParser) -> list[str]:
+        """Return the selectors of links of other elements that *tree* has; only frames have no body beside them."""
+        body = tree.body
+        has_frames = tree.tags("iframe") or ((body is None or body.tag != "body") and tree.tags("frame"))
+        has_refresh = any(map(_refresh_of, tree.tags("meta")))
+        return [selector for selector, there in ((_FRAMES, has_frames), (_REFRESH, has_refresh)) if there]
 
     def _target(self, reference: str, targets: dict[str, str]) -> str:
         """Return the URL that *reference* leads to, or "" for a jump inside the page and for what cannot be a page."""
@@ -138,13 +165,13 @@ class Outlinks:
             self.over = "link_text"
         return target
 
-    def _add(self, node: LexborNode, target: str, rel: str | None) -> None:
+    def _add(self, node: LexborNode, target: str, rel: str | None, kind: LinkKind) -> None:
         if len(self.links) >= self._most_links:
             self.over = self.over or "links"
             return
         anchor = _anchor(node)
         rel = shortened(rel, MAX_ANCHOR).lower() if rel else ""
-        self.links[target] = Link(target, anchor, rel)
+        self.links[target] = Link(target, anchor, rel, kind)
         self._room -= len(anchor) + len(rel)
 
 
@@ -159,12 +186,58 @@ def resolved(base: str, reference: str) -> str:
     return target if len(target) <= MAX_WEB_KEY else ""
 
 
+# The HTML standard's "shared declarative refresh steps": digits, a dot or none, then a comma, semicolon or space,
+# "url=" or nothing, and quotes or none. No part gives back what it has matched, so that time is linear.
+_REFRESH_VALUE = re.compile(
+    r"[ \t\n\f\r]*+(?:\d++[\d.]*+|\.[\d.]*+)[ \t\n\f\r]*+(?:[;,][ \t\n\f\r]*+|(?<=[ \t\n\f\r]))(.*)", re.DOTALL
+)
+_REFRESH_NAME = re.compile(r"url[ \t\n\f\r]*+=[ \t\n\f\r]*+", re.IGNORECASE)
+
+
+_MOST_AROUND = 100
+"""Through how many elements around it a `<noscript>` is looked for."""
+
+
+def refresh_reference(value: str) -> str:
+    """Return the reference that a `<meta http-equiv=refresh>` or a header Refresh leads to, "" if it only reloads.
+
+    >>> refresh_reference("0; URL='/next'"), refresh_reference("5;/next"), refresh_reference("30")
+    ('/next', '/next', '')
+    """
+    parts = _REFRESH_VALUE.match(value[: 2 * MAX_WEB_KEY])
+    if parts is None:
+        return ""
+    reference = parts[1]
+    if name := _REFRESH_NAME.match(reference):
+        reference = reference[name.end() :]
+    if (quote := reference[:1]) in ("'", '"'):
+        reference = reference[1:].partition(quote)[0]
+    return reference.strip(_STRIPPED)
+
+
+def _refresh_of(node: LexborNode) -> str:
+    attributes = node.attributes
+    if (attributes.get("http-equiv") or "").strip(_STRIPPED).lower() != "refresh":
+        return ""
+    # Where scripts run, as in a browser, nothing in here is read; many pages send only those without scripts elsewhere.
+    parent = node.parent
+    for _ in range(_MOST_AROUND):
+        if parent is None:
+            break
+        if parent.tag == "noscript":
+            return ""
+        parent = parent.parent
+    return refresh_reference(attributes.get("content") or "")
+
+
 _cached_target = lru_cache(maxsize=1 << 14)(resolved)
 
 
 def _anchor(node: LexborNode) -> str:
     if node.tag_id == _AREA:
         return shortened(node.attributes.get("alt"), MAX_ANCHOR)
+    if node.tag in _SPECIAL:  # what is within an `<iframe>` is only markup
+        return shortened(node.attributes.get("title"), MAX_ANCHOR)
     return text_or_image(node, MAX_ANCHOR)
 
 

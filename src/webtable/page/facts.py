@@ -16,10 +16,10 @@ from resiliparse.parse.lang import detect_fast
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.page.body import is_html, is_text
-from webtable.page.extract import Extract, extract, main_content
+from webtable.page.extract import Extract, extract, main_content, refresh_reference, resolved
 from webtable.page.headers import Headers, canonical_link, redirect_target, single_value
 from webtable.page.page import Page, with_header_fields
-from webtable.page.parts import SAID, SHARED, HTMLFacts, SharedFact
+from webtable.page.parts import SAID, SHARED, HTMLFacts, Link, SharedFact, first_links
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -176,11 +176,17 @@ def filled(
 
 
 def _with_extract(page: Page, extracted: Extract) -> Page:
+    outlinks = page.outlinks
+    if outlinks is None:
+        outlinks = extracted.outlinks
+        reference = refresh_reference(page.headers["refresh"]) if "refresh" in page.headers else ""
+        if reference and (target := resolved(page.url, reference)):
+            outlinks = first_links((*outlinks, Link(target, kind="refresh")))
     only_html = [name for name in SAID if name not in SHARED and getattr(page, name) is None]
     return msgspec.structs.replace(
         page,
         **{name: getattr(extracted.facts, name) for name in only_html},
-        outlinks=extracted.outlinks if page.outlinks is None else page.outlinks,
+        outlinks=outlinks,
         charset=page.charset or extracted.charset,
     )
 

@@ -95,7 +95,7 @@ class Page(
     language_detected: bool = False
     """Whether it does not say so, and `language` was found in its text (`detect_language` of a writer)."""
     outlinks: tuple[Link, ...] | None = None
-    """The links of this capture in the order of the document, one for each URL."""
+    """The links of this capture in the order of the document, one for each URL; frames are of a `kind` of their own."""
     same_as: str | None = None
     """For a capture without a body of its own, the URL whose content it repeats; `stored` may say which capture.
 
@@ -359,4 +359,4 @@ def memory_of(page: Page) -> int:
     # In lists and by `map`: this is done for every page, and generators take twice as long.
     size += sum(map(len, headers)) + sum(map(len, headers.values()))
     size += sum([len(text) for name in SAID if (text := getattr(page, name))])
-    return size + sum([_LINK_BYTES + len(url) + len(anchor) for url, anchor, _ in links]) if links else size
+    return size + sum([_LINK_BYTES + len(url) + len(anchor) for url, anchor, _, _ in links]) if links else size

@@ -83,15 +83,47 @@ class NamedFields(msgspec.StructMeta):
 # --- Parts ------------------------------------------------------------------------------------------------------------
 
 
+LinkKind = Literal["a", "frame", "iframe", "refresh", "redirect", "image", "script", "style", "media", "font"]
+"""What a link is: `<a>` and `<area>`, what leads on by itself, and what a page only shows or runs."""
+LINK_KINDS: tuple[LinkKind, ...] = get_args(LinkKind)
+PAGE_KINDS: tuple[LinkKind, ...] = ("a", "frame", "iframe", "refresh", "redirect")
+"""The kinds of links that lead to pages, by which a visitor gets there."""
+
+
 class Link(NamedTuple):
-    """A link on a page: the absolute URL that it leads to, its anchor text, and its `rel` ("" if it has none)."""
+    """A link on a page: the absolute URL that it leads to, its anchor text, its `rel` ("" if it has none), its `kind`.
+
+    The links that are found in a page are of the kinds `a`, `frame`, `iframe` and `refresh`. A redirect has one of the
+    kind `redirect`, which is made from `Page.redirect_to`. Links of the other kinds come from whoever gives them.
+    """
 
     url: str
     anchor: str = ""
     rel: str = ""
+    kind: str = "a"
 
     def __str__(self) -> str:
         return f"{self.url} {self.anchor}".rstrip()
+
+
+def first_links(links: Iterable[Link]) -> tuple[Link, ...]:
+    """Return one link for each URL of *links*: the first `a`, else the first that leads to a page, else the first."""
+    first: dict[str, Link] = {}
+    for link in links:
+        kept = first.setdefault(link.url, link)
+        if kept.kind != "a" and (link.kind == "a" or (link.kind in PAGE_KINDS and kept.kind not in PAGE_KINDS)):
+            first[link.url] = link
+    return tuple(first.values())
+
+
+def links_as_lists(links: Iterable[Link]) -> list[tuple[str, ...]]:
+    """Return *links* as cells have them: `[url, anchor, rel]`, with the kind if that is not `a`.
+
+    >>> links_as_lists([Link("https://example.com/"), Link("https://example.com/menu", kind="frame")])
+    [('https://example.com/', '', ''), ('https://example.com/menu', '', '', 'frame')]
+    """
+    # So the digest of links is what it was before they had a kind.
+    return [link[:3] if link[3] == "a" else tuple(link) for link in links]
 
 
 class Facts(NamedTuple):

@@ -73,7 +73,7 @@ def type_of(kind: Type) -> pa.DataType:
         "strings": pa.list_(text),
         "headers": pa.map_(text, text),
         "cells": pa.map_(text, pa.binary()),
-        "links": pa.list_(pa.struct([("url", text), ("anchor", text), ("rel", text)])),
+        "links": pa.list_(pa.struct([("url", text), ("anchor", text), ("rel", text), ("kind", text)])),
         "counts": pa.struct([*counts, ("counted_at", time)]),
     }
     return types[kind]

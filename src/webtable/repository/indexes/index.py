@@ -244,7 +244,11 @@ def _sizes(page: Page) -> Iterator[str]:
 
 def _links(page: Page) -> Iterator[tuple[str, str]]:
     if page.outlink_count is not None:
-        yield "outlinks", descending(0 if page.stored.only_self_links else page.outlink_count, HIGHEST_COUNT)
+        count = 0 if page.stored.only_self_links else page.outlink_count
+        # A redirect leads on, though its body may have no link.
+        if not count and page.redirect_to is not None and canonical_or_none(page.redirect_to) != page.url:
+            count = 1
+        yield "outlinks", descending(count, HIGHEST_COUNT)
     if page.link_counts is not None:
         yield "inlinks", descending(page.link_counts.inlinks, HIGHEST_COUNT)
 

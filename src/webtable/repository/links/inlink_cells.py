@@ -1,6 +1,6 @@
 """Inlinks as cells: a row of the web table has a column for each page that links to it; and their counts.
 
-    inlinks:https://example.com/        links here now: the anchor text, and its rel after a zero byte
+    inlinks:https://example.com/        links here now: the anchor text, and its rel and kind after zero bytes
     inlinks:-https://example.org/       linked here in the past, up to the date of the cell
 
 Like index entries they are derived data: the outlinks of the linking page decide whether they hold.
@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from webtable._clock import clock, milliseconds, now_in_milliseconds, possible_moment
 from webtable.errors import DamagedRow, InvalidURL, KeyFormatError
 from webtable.page.page import BLANK
-from webtable.page.parts import Link, LinkCounts
+from webtable.page.parts import PAGE_KINDS, Link, LinkCounts
 from webtable.repository.context import TableContext
 from webtable.repository.indexes.index import LINK
 from webtable.repository.page_storage.cells import cells_of, checked_json, removals, written
@@ -79,7 +79,7 @@ class InlinkCells:
         return self.family + b":" + PAST + source.encode()
 
     def add(
-        self, derived: DerivedCells, owner: int, page: Page, before: Page | None, old: Iterable[Link]
+        self, derived: DerivedCells, owner: int, page: Page, before: Page | None, old: Sequence[Link]
     ) -> set[bytes]:
         """Add to *derived* the changes of inlinks when *page* replaces the page stored *before*, whose links are *old*.
 
@@ -88,7 +88,7 @@ class InlinkCells:
         """
         # An index entry is written with every capture; of inlinks only what differs, as a page with a thousand links
         # that stay must not write them every day. They are renewed with half of the content's time to live over.
-        links, stored = self.rows(page.outlinks or ()), self.rows(old)
+        links, stored = self.rows(links_of(page)), self.rows(old if before is None else with_redirect(before, old))
         timestamp = milliseconds(hints_at(page))
         written = links if page.stored.inlinks_at is None else _missing_in(stored, links)
         self._put(derived, owner, page, timestamp, written)
@@ -101,7 +101,7 @@ class InlinkCells:
 
         All its inlinks are written, so that none is missing, under the date when they were last written.
         """
-        links, stored = self.rows(page.outlinks or ()), self.rows(old)
+        links, stored = self.rows(links_of(page)), self.rows(old)
         content_at = content_date(page) or hints_at(page)
         self._put(derived, owner, page, milliseconds(page.stored.inlinks_at or content_at), links)
         gone = {row: stored[row] for row in stored.keys() - links.keys()}
@@ -173,20 +173,38 @@ def _missing_in(stored: Mapping[bytes, Link], links: Mapping[bytes, Link]) -> di
 
 def inlink_value(link: Link) -> bytes:
     """Return the value of an inlink."""
-    _, anchor, rel = link
+    _, anchor, rel, kind = link
+    if kind != "a":
+        return f"{anchor}\0{rel}\0{kind}".encode("utf-8", "replace")
     return (f"{anchor}\0{rel}" if rel else anchor).encode("utf-8", "replace")
 
 
 def link_of(url: str, value: bytes) -> Link:
     """Return the link to *url* with the stored *value*, made by `inlink_value`."""
-    anchor, _, rel = value.decode("utf-8", "replace").partition("\0")
-    return Link(url, anchor, rel)
+    anchor, _, rest = value.decode("utf-8", "replace").partition("\0")
+    rel, _, kind = rest.partition("\0")
+    return Link(url, anchor, rel, kind or "a")
 
 
-def is_only_self(url: str, links: Iterable[Link]) -> bool:
-    """Whether all *links* of the page *url* lead to itself."""
+# The redirect of a page is among its metadata, and stays there alone: so it survives every way that a page goes, and
+# tables have it of pages that were stored before it was a link.
+def with_redirect(page: Page, links: Sequence[Link]) -> Sequence[Link]:
+    """Return the *links* of *page*, before them that of its redirect."""
+    target = page.redirect_to
+    if target is None:
+        return links
+    return (Link(target, kind="redirect"), *(link for link in links if link.url != target))
+
+
+def links_of(page: Page) -> Sequence[Link]:
+    """Return all links of *page*, which was read with its outlinks: these, and that of its redirect."""
+    return with_redirect(page, page.outlinks or ())
+
+
+def is_only_self(url: str, links: Iterable[Link], kinds: Collection[str] = PAGE_KINDS) -> bool:
+    """Whether none of *links* of the page *url* leads to another page, by one of *kinds*."""
     # Usually the first link leads elsewhere, and no other is checked.
-    return not any(link.url != url and canonical_or_none(link.url) != url for link in links)
+    return not any(link.kind in kinds and link.url != url and canonical_or_none(link.url) != url for link in links)
 
 
 def with_self_links(page: Page) -> Page:

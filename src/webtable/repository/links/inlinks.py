@@ -14,7 +14,14 @@ from webtable.repository.answers.columns import column, declared, page_in
 from webtable.repository.answers.listing import SITE, URL, Listing, ListingOption
 from webtable.repository.hosts.entries import host_meant
 from webtable.repository.indexes.index import LINK
-from webtable.repository.links.inlink_cells import CURRENT_SOURCES, PAST, PAST_SOURCES, Targets, link_of
+from webtable.repository.links.inlink_cells import (
+    CURRENT_SOURCES,
+    PAST,
+    PAST_SOURCES,
+    Targets,
+    link_of,
+    links_of,
+)
 from webtable.repository.questions.pages import TableQuestion, pieces_of
 from webtable.rowkey import KeyRange, canonical_url
 from webtable.rowkey.ranges import ALL_KEYS
@@ -40,7 +47,7 @@ FIRST_INLINKS = 16
 
 @dataclass(frozen=True, slots=True)
 class Inlink:
-    """A link from the page `source`: its anchor text and `rel` as the page has them now (or had them last).
+    """A link from the page `source`: its anchor text, `rel` and `kind` as the page has them now (or had them last).
 
     `at` is the capture that brought it (or that no longer had it); `page` is the linking page without its body, None
     if that is no longer stored.
@@ -52,6 +59,7 @@ class Inlink:
     at: datetime
     is_current: bool
     page: Page | None
+    kind: str = "a"
 
 
 _OWN = (
@@ -62,6 +70,7 @@ _OWN = (
     column("is_current", "bool", heading="current"),
     column("source_status", "status", lambda inlink: inlink.page and inlink.page.status),
     column("source_title", "title", lambda inlink: inlink.page and inlink.page.title),
+    column("kind", width=8),
 )
 INLINKS = declared(
     Inlink,
@@ -239,12 +248,12 @@ class InlinkReader:
             target = inlinks[source.place].target
             # The stored links of the page decide: an inlink that they do not confirm is of the past, or left by a
             # killed writer.
-            link = None if page is None else Targets(page.outlinks or ()).link_to(target)
+            link = None if page is None else Targets(links_of(page)).link_to(target)
             if (link is None) != past:
                 context.counts("inlinks.dropped")
                 continue
             shown = link or link_of(target, inlinks[source.place].cell.value)
-            yield source.place, Inlink(source.source, shown.anchor, shown.rel, source.at, not past, page)
+            yield source.place, Inlink(source.source, shown.anchor, shown.rel, source.at, not past, page, shown.kind)
 
     def _named(self, place: int, inlink: _StoredInlink) -> _Source | DamagedRow:
         """The page that *inlink*, in this *place* among others, names, or the error if it names nothing."""

@@ -7,17 +7,22 @@ from datetime import datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from msgspec.structs import replace as replace_page
+
 from webtable._clock import moment_of, now_in_milliseconds
 from webtable.errors import DamagedRow
 from webtable.page.page import Page
-from webtable.page.parts import Link
-from webtable.repository.answers.columns import PAGES, column, declared
+from webtable.page.parts import PAGE_KINDS, Link, LinkKind
+from webtable.repository.answers.columns import PAGES, column, column_names, declared, fields_of, pages_with
 from webtable.repository.answers.listing import BY_URL, SITE, URL, Listing
+from webtable.repository.answers.results import Window
 from webtable.repository.answers.tokens import invalid_token
 from webtable.repository.indexes.index import HIGHEST_COUNT, LINK, STATUS, descending
 from webtable.repository.indexes.lookup import EntryReader, Lookup
 from webtable.repository.indexes.pages import IndexQuestion, SitePageOptions
+from webtable.repository.links.inlink_cells import is_only_self, links_of
 from webtable.repository.links.inlinks import InlinkReader
+from webtable.repository.links.kinds import KINDS, Kinds, by_kinds, checked_kinds
 from webtable.repository.questions.pages import ScopeQuestion, TableQuestion, url_at
 from webtable.repository.reading.scope import Scope, SiteParts
 from webtable.repository.upkeep.queue import RecountQueue
@@ -29,7 +34,8 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from webtable.repository.answers.results import Explanation, Pages, Window
+    from webtable.repository.answers.columns import Columns
+    from webtable.repository.answers.results import Explanation, Pages
     from webtable.repository.arguments import Progress
     from webtable.repository.context import TableContext
     from webtable.repository.reading.read_ahead import Damage
@@ -49,6 +55,7 @@ class BrokenLink:
     status: int
     anchor: str
     rel: str
+    kind: str = "a"
 
 
 BROKEN_LINKS = declared(
@@ -59,9 +66,12 @@ BROKEN_LINKS = declared(
     column("status", "status", heading="status"),
     column("anchor", share=2),
     column("rel", width=9),
+    column("kind", width=8),
     listed=("target", "status", "source", "anchor"),
 )
-LINKS = declared(Link, "link", column("url", "url"), column("anchor", share=2), column("rel", width=9))
+LINKS = declared(
+    Link, "link", column("url", "url"), column("anchor", share=2), column("rel", width=9), column("kind", width=8)
+)
 
 
 MOST_LINKED = Listing(
@@ -88,11 +98,14 @@ DEAD_ENDS = Listing(
     PAGES,
     orders=BY_URL,
     of_links="dead_ends",
-    options=(SITE,),
+    options=(SITE, KINDS),
     examples=("webtable dead-ends example.com", "webtable dead-ends --columns url,title --format csv"),
     indexes=(LINK,),
     is_of_pages=True,
-    help="List the pages that have no links to others.",
+    help="""List the pages that have no links to others. A page that only shows images has none.
+
+    With `--kinds` the links of all pages are read.
+    """,
 )
 LINKS_OF = Listing(
     "links_of",
@@ -111,7 +124,7 @@ BROKEN = Listing(
     BROKEN_LINKS,
     orders=("status",),
     of_links="broken",
-    options=(SITE,),
+    options=(SITE, KINDS),
     examples=("webtable broken-links example.com", "webtable broken-links --format csv > broken.csv"),
     indexes=(LINK, STATUS),
     help="""List the links that lead to an error page, by its status and URL.
@@ -142,8 +155,11 @@ def most_linked(context: TableContext, options: SitePageOptions) -> Pages:
     ).answer()
 
 
-def dead_ends(context: TableContext, options: SitePageOptions) -> Pages:
+def dead_ends(context: TableContext, kinds: Kinds, options: SitePageOptions) -> Pages:
     """Return the pages that have no links to others."""
+    chosen = checked_kinds(kinds)
+    if chosen != PAGE_KINDS:
+        return DeadEndsQuestion(context, chosen, options).answer()
     return IndexQuestion(
         context,
         options,
@@ -152,6 +168,34 @@ def dead_ends(context: TableContext, options: SitePageOptions) -> Pages:
         index=LINK,
         places=lambda: [LINK.range_of(("outlinks", _NO_LINKS))],
     ).answer()
+
+
+class DeadEndsQuestion(ScopeQuestion[Page]):
+    """Which pages of a scope have no links of some kinds to others."""
+
+    listing = DEAD_ENDS
+    notes: Sequence[str] = ("the links of all pages are read: the index has counts of those that lead to pages alone",)
+
+    def __init__(self, context: TableContext, kinds: Sequence[str], options: SitePageOptions) -> None:
+        limit, order = options.get("limit"), options.get("order") or DEAD_ENDS.orders[0]
+        super().__init__(
+            context, Scope.of(options.get("site"), limit=limit), Window(order, limit, options.get("after"))
+        )
+        self.kinds: Sequence[str] = kinds
+        self.title: str = f"{self.pages.label} without links of the kinds {', '.join(kinds)}"
+        names = column_names(options.get("columns"))
+        context.codec.select(names)
+        self.columns: Columns = pages_with(names)
+        self._fields = fields_of(names)
+
+    def spec(self) -> ScanSpec:
+        return self.pages.spec(Wanted(self.context.codec.select((*self._fields, "outlinks"))))
+
+    def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Page]:
+        del expected  # few pages are dead ends
+        for page in self.pages.pages(self.spec(), self.window.order, after, damage):
+            if page.outlink_count is not None and is_only_self(page.url, links_of(page), self.kinds):
+                yield page if "outlinks" in self._fields else replace_page(page, outlinks=None)
 
 
 class LinksQuestion(TableQuestion[Link]):
@@ -194,7 +238,7 @@ class LinksQuestion(TableQuestion[Link]):
 
     def _links(self) -> Sequence[Link]:
         (page,) = self.context.counted.read([self._row], ("outlinks",))
-        return (page and page.outlinks) or ()
+        return () if page is None else links_of(page)
 
 
 class BrokenLinksQuestion(TableQuestion[BrokenLink]):
@@ -202,9 +246,10 @@ class BrokenLinksQuestion(TableQuestion[BrokenLink]):
 
     listing = BROKEN
 
-    def __init__(self, context: TableContext, scope: Scope, window: Window) -> None:
+    def __init__(self, context: TableContext, scope: Scope, window: Window, kinds: Kinds) -> None:
         super().__init__(context, scope, window)
-        self.title: str = "broken links" + (f" of {scope}" if scope.place else "")
+        self.kinds: tuple[LinkKind, ...] = checked_kinds(kinds)
+        self.title: str = "broken links" + (f" of {scope}" if scope.place else "") + by_kinds(self.kinds)
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[BrokenLink]:
         start, _, source = (after or b"400").partition(b"\x00")
@@ -212,7 +257,11 @@ class BrokenLinksQuestion(TableQuestion[BrokenLink]):
         targets = ((page, source if place == start and source else None) for place, page in pages)
         reader = InlinkReader(self.context, damage)
         inlinks = reader.of_each(targets, inside=self.scope.contains(), expected=expected)
-        return (BrokenLink(link.source, page.url, page.status, link.anchor, link.rel) for page, link in inlinks)
+        return (
+            BrokenLink(link.source, page.url, page.status, link.anchor, link.rel, link.kind)
+            for page, link in inlinks
+            if link.kind in self.kinds
+        )
 
     def place(self, result: BrokenLink) -> bytes:
         key = self.context.key.unsalted(self.context.key.encode(result.target))
@@ -281,6 +330,7 @@ class Edge:
     anchor: str
     host: str
     status: int | None = None
+    kind: str = "a"
 
 
 EDGES = declared(
@@ -291,6 +341,7 @@ EDGES = declared(
     column("anchor", share=2),
     column("host"),
     column("status", "status", heading="status"),
+    column("kind", width=8),
 )
 LISTING = Listing(
     "edges",
@@ -345,12 +396,13 @@ class EdgesQuestion(ScopeQuestion[Edge]):
 def _edges_of(pages: Iterable[Page]) -> Iterator[Edge]:
     """Yield the edges from *pages*, without the status of their targets; those of a page by URL."""
     for page in pages:
-        anchors: dict[str, str] = {}
-        for link in page.outlinks or ():
+        links: dict[str, Link] = {}
+        for link in links_of(page):
             if (target := canonical_or_none(link.url)) is not None:
-                anchors.setdefault(target, link.anchor)
-        for target in sorted(anchors):
-            yield Edge(page.url, target, anchors[target], split_url(target).host)
+                links.setdefault(target, link)
+        for target in sorted(links):
+            link = links[target]
+            yield Edge(page.url, target, link.anchor, split_url(target).host, kind=link.kind)
 
 
 def _completed(context: TableContext, edges: Iterator[Edge], expected: int | None, damage: Damage) -> Iterator[Edge]:

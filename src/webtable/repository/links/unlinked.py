@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 
 from webtable.errors import DamagedRow, KeyFormatError
 from webtable.page.page import Page
+from webtable.page.parts import PAGE_KINDS
 from webtable.repository.answers.columns import (
     EXTRA_COLUMNS,
     PAGES,
@@ -21,20 +23,32 @@ from webtable.repository.answers.columns import (
 )
 from webtable.repository.answers.listing import BY_URL, SITE, Listing, ListingOption
 from webtable.repository.indexes.index import LINK
-from webtable.repository.links.inlink_cells import CURRENT_SOURCES
+from webtable.repository.links.inlink_cells import CURRENT_SOURCES, links_of
 from webtable.repository.links.inlinks import InlinkReader
+from webtable.repository.links.kinds import (
+    KINDS,
+    Kinds,
+    by_kinds,
+    checked_kinds,
+    is_for_crawlers,
+    is_sitemap,
+    may_be_sitemap,
+    part_kind,
+)
+from webtable.repository.page_storage.cells import together
 from webtable.repository.questions.pages import PageRows, ScopeQuestion, pieces_of
 from webtable.rowkey import KeyRange
 from webtable.rowkey.urls import canonical_or_none, without_port
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from webtable.page.parts import Link
+    from webtable.page.parts import Link, LinkKind
     from webtable.repository.answers.columns import Columns
     from webtable.repository.answers.results import Window
     from webtable.repository.context import TableContext
+    from webtable.repository.page_storage.state import KeyedPage
     from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.reading.scan import ScanSpec
     from webtable.repository.reading.scope import Scope
@@ -54,10 +68,14 @@ FIRST_SOURCES = 4
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Which linking pages count for a URL: all, or only `others` than itself, or only those of its own `host`."""
+    """Which linking pages count for a URL: all, or only `others` than itself, or only those of its own `host`.
+
+    Their links count if they are of one of these `kinds`.
+    """
 
     others: bool = False
     host: bool = False
+    kinds: Sequence[str] = PAGE_KINDS
 
     def have(self, url: str, source: bytes) -> bool:
         """Whether the page *source*, a URL as stored in an inlink, counts for *url*."""
@@ -74,13 +92,10 @@ class Sources:
         return [KeyRange(host + b"/", host + b";") for host in hosts]
 
 
-ANYBODY = Sources()
-
-
 class Confirmation:
     """Checks whether pages link to URLs, by the inlinks of one web table."""
 
-    def __init__(self, context: TableContext, damage: Damage, wanted: Sources = ANYBODY) -> None:
+    def __init__(self, context: TableContext, damage: Damage, wanted: Sources) -> None:
         self._context = context
         self._damage = damage
         self._wanted = wanted
@@ -100,7 +115,7 @@ class Confirmation:
         sources = dict(zip(urls, first, strict=True))
         # Those with fewer have been seen whole.
         more = [row for row, named in sources.items() if len(named) == FIRST_SOURCES]
-        if self._wanted is not ANYBODY:
+        if self._wanted.others or self._wanted.host:
             sources = {
                 row: [source for source in named if self._wanted.have(urls[row], source)]
                 for row, named in sources.items()
@@ -118,13 +133,18 @@ class Confirmation:
         for rows, page in zip(pages.values(), read, strict=True):
             if isinstance(page, DamagedRow):
                 self._damage.add(page)
-            elif page is not None and page.outlinks:
-                linked |= _led_to(page.outlinks, {urls[row]: row for row in rows})
+            elif page is not None:
+                links = (link for link in links_of(page) if link.kind in self._wanted.kinds)
+                linked |= _led_to(links, {urls[row]: row for row in rows})
         return linked
 
     def _is_linked(self, url: str) -> bool:
         inlinks = (self._inlinks.of(url, sources=sources) for sources in self._wanted.ranges(url))
-        return any(self._wanted.have(url, inlink.source.encode()) for of_range in inlinks for inlink in of_range)
+        return any(
+            inlink.kind in self._wanted.kinds and self._wanted.have(url, inlink.source.encode())
+            for of_range in inlinks
+            for inlink in of_range
+        )
 
 
 def _most_common(waiting: Mapping[bytes, list[bytes]]) -> dict[bytes, list[bytes]]:
@@ -163,6 +183,7 @@ ORPHANS = Listing(
     options=(
         SITE,
         ListingOption("within_host", "Those that no other page of their own host links to.", "flag"),
+        KINDS,
     ),
     examples=(
         "webtable orphans example.com",
@@ -173,7 +194,9 @@ ORPHANS = Listing(
     is_of_pages=True,
     help="""List the pages of a host, and of all hosts below it, that no other page links to.
 
-    A link of a page to itself does not count. Links are checked as they are now, whenever they were counted last.
+    Frames, a `<meta refresh>` and redirects lead to pages as links do; a link of a page to itself does not count. No
+    orphans are robots.txt, sitemaps, and images, scripts, styles, media and fonts, unless `--kinds` names their kind.
+    Links are checked as they are now, whenever they were counted last.
     """,
 )
 
@@ -184,15 +207,24 @@ class OrphansQuestion(ScopeQuestion[Page]):
     listing = ORPHANS
     notes: Sequence[str] = (
         "the first inlinks of 256 pages are read at once, and one page is looked for that still links",
+        "of XML that no page links to the body is read: a sitemap is no orphan",
     )
 
     def __init__(
-        self, context: TableContext, scope: Scope, window: Window, columns: Sequence[str] | None, *, within_host: bool
+        self,
+        context: TableContext,
+        scope: Scope,
+        window: Window,
+        columns: Sequence[str] | None,
+        *,
+        within_host: bool,
+        kinds: Kinds,
     ) -> None:
         super().__init__(context, scope, window)
         self.within_host = within_host
+        self.kinds: tuple[LinkKind, ...] = checked_kinds(kinds)
         of_host = " of their host" if within_host else ""
-        self.title: str = f"{self.pages.label} without a link from another page{of_host}"
+        self.title: str = f"{self.pages.label} without a link from another page{of_host}{by_kinds(self.kinds)}"
         names = column_names(columns)
         context.codec.select(names)
         self.columns: Columns = pages_with(names)
@@ -202,16 +234,36 @@ class OrphansQuestion(ScopeQuestion[Page]):
         context = self.context
         context.indexes.ready(LINK.name, self.title)
         pages = self.pages.pages(self.pages.spec(expected=expected), self.window.order, after, damage)
-        confirmation = Confirmation(context, damage, Sources(others=True, host=self.within_host))
+        pages = (page for page in pages if self._counts(page))
+        confirmation = Confirmation(context, damage, Sources(others=True, host=self.within_host, kinds=self.kinds))
         for batch in pieces_of(pages, expected, URLS_AT_ONCE):
             by_row = {context.key.encode(page.url): page for page in batch}
             linked = confirmation.linked({row: page.url for row, page in by_row.items()})
             orphans = [row for row in by_row if row not in linked]
+            sitemaps = self._sitemaps([(row, by_row[row]) for row in orphans], damage)
+            orphans = [row for row in orphans if row not in sitemaps]
             if not set(self.fields) & set(EXTRA_COLUMNS):
                 yield from (by_row[row] for row in orphans)
             elif orphans:
                 whole = damage.sift(context.counted.read_each(orphans, self.fields))
                 yield from (page for page in whole if page is not None)
+
+    def _counts(self, page: Page) -> bool:
+        """Whether *page* is one of its own, or a part of pages that is asked for."""
+        kind = part_kind(page)
+        return not is_for_crawlers(page) if kind is None else kind in self.kinds
+
+    def _sitemaps(self, pages: Iterable[KeyedPage], damage: Damage) -> set[bytes]:
+        """Return the rows of those of *pages* that are sitemaps."""
+        sitemaps: set[bytes] = set()
+        for piece in together((keyed, keyed[1].size or 0) for keyed in pages if may_be_sitemap(keyed[1])):
+            rows = [row for row, _ in piece]
+            for row, page in zip(rows, self.context.counted.read_each(rows, ("body",)), strict=True):
+                if isinstance(page, DamagedRow):
+                    damage.add(page)
+                elif page is not None and is_sitemap(page.body):
+                    sitemaps.add(row)
+        return sitemaps
 
 
 URLS = declared(str, "URL", column("url", "url", str))
@@ -222,10 +274,14 @@ DISCOVERED = Listing(
     URLS,
     orders=BY_URL,
     of_links="discovered",
-    options=(SITE,),
+    options=(SITE, KINDS),
     examples=("webtable discovered example.com --limit 1000 > crawl-next.txt", "webtable discovered all"),
     indexes=(LINK,),
-    help="List the URLs that pages link to and that are not pages yet: what to crawl next.",
+    help="""List the URLs that pages link to and that are not pages yet: what to crawl next.
+
+    Frames, a `<meta refresh>` and redirects lead to pages as links do; images, scripts and styles are left out, unless
+    a link leads to them or `--kinds` names their kind.
+    """,
 )
 
 
@@ -235,9 +291,11 @@ class DiscoveredQuestion(ScopeQuestion[str]):
     listing = DISCOVERED
     notes: Sequence[str] = ("rows that are pages are read as well, keys only, and left out",)
 
-    def __init__(self, context: TableContext, scope: Scope, window: Window) -> None:
+    def __init__(self, context: TableContext, scope: Scope, window: Window, kinds: Kinds) -> None:
         super().__init__(context, scope, window)
-        self.title: str = "URLs without a page" if scope.place is None else f"URLs of {scope.place} without a page"
+        self.kinds: tuple[LinkKind, ...] = checked_kinds(kinds)
+        title = "URLs without a page" if scope.place is None else f"URLs of {scope.place} without a page"
+        self.title: str = title + by_kinds(self.kinds)
 
     def spec(self) -> ScanSpec:
         return self.pages.unnarrowed(Wanted([self.context.codec.columns.inlinks.encode() + b":"], keys_only=True))
@@ -245,7 +303,7 @@ class DiscoveredQuestion(ScopeQuestion[str]):
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[str]:
         self.context.indexes.ready(LINK.name, self.title)
         bare = _bare(self.context, replace(self.spec(), expected=expected), self.window.order, after)
-        return _linked(self.context, bare, expected, damage)
+        return _linked(self.context, bare, expected, damage, Sources(kinds=self.kinds))
 
     def url_of(self, result: str) -> str:
         return result
@@ -268,9 +326,11 @@ def _bare(context: TableContext, spec: ScanSpec, order: str, after: bytes | None
             yield row
 
 
-def _linked(context: TableContext, rows: Iterator[bytes], expected: int | None, damage: Damage) -> Iterator[str]:
-    """Yield the URLs of those of *rows*, which are not pages, that a page links to."""
-    confirmation = Confirmation(context, damage)
+def _linked(
+    context: TableContext, rows: Iterator[bytes], expected: int | None, damage: Damage, wanted: Sources
+) -> Iterator[str]:
+    """Yield the URLs of those of *rows*, which are not pages, that a *wanted* page links to."""
+    confirmation = Confirmation(context, damage, wanted)
     for batch in pieces_of(rows, expected, URLS_AT_ONCE):
         bare = dict(damage.sift(_named(context, row) for row in batch))
         linked = confirmation.linked(bare) if bare else ()

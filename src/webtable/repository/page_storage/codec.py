@@ -17,7 +17,7 @@ from webtable._clock import milliseconds, moment_of, possible_moment
 from webtable.errors import CellTooLarge, DamagedRow
 from webtable.page.body import algorithm_of, digest_like
 from webtable.page.page import BLANK, LINK_BYTES, Page
-from webtable.page.parts import Link, LinkCounts
+from webtable.page.parts import Link, LinkCounts, links_as_lists
 from webtable.repository.answers.columns import EXTRA_COLUMNS, checked_fields
 from webtable.repository.page_storage.cells import (
     MAGIC,
@@ -113,7 +113,7 @@ class PageCodec:
 
     def packed(self, pages: Sequence[Page], *, threads: int = -1) -> list[Packed]:
         """Return the body and the links of each of *pages* as they are stored; *threads* is that of `pack`."""
-        links = (None if page.outlinks is None else json_of(page.outlinks) for page in pages)
+        links = (None if page.outlinks is None else json_of(links_as_lists(page.outlinks)) for page in pages)
         values = [
             value for page, own in zip(pages, links, strict=True) for value in (page.body, own) if value is not None
         ]
@@ -183,7 +183,7 @@ class PageCodec:
 
     def link_cells(self, row: Row, cell: Cell, links: Sequence[Link]) -> list[NewCell]:
         """Return the cells that replace the links in a cell of *row* by *links*, with its date."""
-        (packed,) = pack([json_of(links)], compress=self._compress)
+        (packed,) = pack([json_of(links_as_lists(links))], compress=self._compress)
         cells = [NewCell(self.columns.urls, cell.timestamp, packed)]
         for capture in () if self._compress else row.cells.get(self.columns.capture, ()):
             if capture.timestamp == cell.timestamp:

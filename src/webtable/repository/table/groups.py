@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from webtable.repository.full_text.upkeep import TextIndexState, TextRefresh
     from webtable.repository.indexes.pages import PageOptions
     from webtable.repository.links.inlinks import Inlink
+    from webtable.repository.links.kinds import Kinds
     from webtable.repository.links.links import BrokenLink, Freshness
     from webtable.repository.maintenance.verify import Verification
     from webtable.repository.upkeep.recounts import Recount
@@ -77,20 +78,31 @@ class TableLinks:
         return links.links.most_linked(self._context, {"site": site, **options})
 
     @repeatable()
-    def dead_ends(self, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
-        """Return the pages that have no links to other pages, by `url`; a page that links only to itself is one."""
-        return links.links.dead_ends(self._context, {"site": site, **options})
+    def dead_ends(self, site: Site | None = None, *, kinds: Kinds = None, **options: Unpack[PageOptions]) -> Pages:
+        """Return the pages that have no links to other pages, by `url`; a page that links only to itself is one.
+
+        Links of other *kinds* than those that lead to pages do not count; see `orphans`. With *kinds* the links of all
+        pages are read. What has no known links, as an image or a PDF, is no dead end.
+        """
+        return links.links.dead_ends(self._context, kinds, {"site": site, **options})
 
     @repeatable(order=None)
     def broken(
-        self, site: Site | None = None, *, limit: int | None = None, after: str | None = None, order: str = "status"
+        self,
+        site: Site | None = None,
+        *,
+        kinds: Kinds = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "status",
     ) -> Results[BrokenLink]:
         """Return the links that lead to an error page, by its status, its URL and the URL of the linking page.
 
+        They are those that lead to pages, redirects among them, or those of *kinds*, as in `orphans`.
         Raises `IndexNeeded` when the answer is read, on a table without the status or the link index.
         """
         window = Window(order, limit, after)
-        return links.links.BrokenLinksQuestion(self._context, Scope.of(site), window).answer()
+        return links.links.BrokenLinksQuestion(self._context, Scope.of(site), window, kinds).answer()
 
     @repeatable()
     def orphans(
@@ -98,6 +110,7 @@ class TableLinks:
         site: Site | None = None,
         *,
         within_host: bool = False,
+        kinds: Kinds = None,
         columns: Sequence[str] | None = None,
         limit: int | None = None,
         after: str | None = None,
@@ -105,25 +118,36 @@ class TableLinks:
     ) -> Pages:
         """Return the pages of *site* that no other stored page links to; a link to itself does not count.
 
+        Links of the *kinds* `a`, `frame`, `iframe`, `refresh` and `redirect` count unless others are given. Robots.txt
+        and sitemaps are no orphans, and images, scripts, styles, media and fonts only if *kinds* has theirs.
         With *within_host*, return those that no other page of their own host links to, whoever else does. The answer
         holds as of now, whenever links were counted last: all rows are read with the first of their inlinks, and of the
         linking pages one is looked for that still links. *columns* and *order* are as in `WebTable.pages`. Raises
         `IndexNeeded` when the answer is read, on a table without the link index.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        return links.unlinked.OrphansQuestion(self._context, scope, window, columns, within_host=within_host).answer()
+        return links.unlinked.OrphansQuestion(
+            self._context, scope, window, columns, within_host=within_host, kinds=kinds
+        ).answer()
 
     @repeatable()
     def discovered(
-        self, site: Site | None = None, *, limit: int | None = None, after: str | None = None, order: str = "url"
+        self,
+        site: Site | None = None,
+        *,
+        kinds: Kinds = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
     ) -> Results[str]:
         """Return the URLs of *site* that pages link to and that are not stored yet: what to crawl next.
 
+        Links that lead to pages count, or those of *kinds*, as in `orphans`.
         They are found by their rows, all of which are read, without values; of the linking pages one is looked for that
         still links. Raises `IndexNeeded` when the answer is read, on a table without the link index.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        return links.unlinked.DiscoveredQuestion(self._context, scope, window).answer()
+        return links.unlinked.DiscoveredQuestion(self._context, scope, window, kinds).answer()
 
     def refresh(self, *, on_progress: Progress | None = None, also_unfinished: bool = False) -> Recount:
         """Count the links to the pages that were linked or unlinked since the last run, and the pages of their hosts.

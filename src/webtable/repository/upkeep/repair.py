@@ -33,7 +33,7 @@ from webtable.repository.arguments import Moment, Progress, given_moment
 from webtable.repository.indexes.index import place_of
 from webtable.repository.indexes.states import Maintained, defined
 from webtable.repository.journal import Journal
-from webtable.repository.links.inlink_cells import InlinkCells, entries_of, inlink_value, inlinks_of
+from webtable.repository.links.inlink_cells import InlinkCells, entries_of, inlink_value, inlinks_of, links_of
 from webtable.repository.maintenance.create import create_tables
 from webtable.repository.page_storage.cells import ROWS_AT_ONCE, removed, together
 from webtable.repository.page_storage.codec import bare
@@ -513,7 +513,7 @@ class InlinkComparison(DriftComparison):
     def _add_up(self) -> Iterator[None]:
         for number, page in enumerate(self._linking_pages()):
             column = self._inlinks.column(page.url)
-            for row in self._inlinks.rows(page.outlinks or ()):
+            for row in self._inlinks.rows(links_of(page)):
                 self._sums.add(row, column)
             if number % PIECE == 0:
                 yield
@@ -526,7 +526,7 @@ class InlinkComparison(DriftComparison):
     def _linking_pages(self) -> Iterator[Page]:
         rows = self._context.scan(Wanted(self._context.codec.select(("outlinks",))))
         for page in self._readable(map(self._context.pages.each, rows)):
-            if page is not None and page.outlinks:
+            if page is not None and links_of(page):
                 yield page
 
     def _stored_inlinks(self) -> Iterator[tuple[bytes, Sequence[tuple[bytes, Cell]]]]:
@@ -564,7 +564,7 @@ class InlinkComparison(DriftComparison):
         """Yield those inlinks that *page* makes that only one side may have."""
         timestamp, column = milliseconds(hints_at(page)), self._inlinks.column(page.url)
         source = self._context.key.encode(page.url)
-        for row, link in self._inlinks.rows(page.outlinks or ()).items():
+        for row, link in self._inlinks.rows(links_of(page)).items():
             if self._sums.is_odd(row, column):
                 yield SourcedCell(self._context.table, row, NewCell(column, timestamp, inlink_value(link)), source)
 
@@ -862,7 +862,7 @@ def _write_entries(updater: Updater, maintained: Maintained, pages: Sequence[Key
     hosts = {host_and_rest(page.url)[0] for _, page in pages} if maintained.counts_pages else set()
     if maintained.keeps_inlinks:
         for change in changes:
-            touched |= updater.inlinks.add_all(derived, change.owner, change.page, change.page.outlinks or ())
+            touched |= updater.inlinks.add_all(derived, change.owner, change.page, links_of(change.page))
     # Before the inlinks themselves, as in a batch: an unnecessary recount does no harm.
     entered = updater.queue.entered(touched, hosts=hosts) if touched or hosts else None
     if entered is not None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from webtable.errors import IndexFailed, LayoutMismatch, WebTableError
 from webtable.repository.indexes.states import Maintained
-from webtable.repository.links.inlink_cells import InlinkCells
+from webtable.repository.links.inlink_cells import InlinkCells, with_redirect
 from webtable.repository.page_storage.cells import removals
 from webtable.repository.page_storage.codec import bare
 from webtable.repository.page_storage.state import hints_at
@@ -210,7 +210,13 @@ class PageRemoval:
         self._found = []
         for row in rows:
             page, links = updater.context.pages.page_and_links(row)
-            self._found.append((row.key, page, updater.inlinks.rows(links) if has_inlinks else {}))
+            self._found.append(
+                (
+                    row.key,
+                    page,
+                    updater.inlinks.rows(links if page is None else with_redirect(page, links)) if has_inlinks else {},
+                )
+            )
         if sign_pages(self._indexes):
             readable = [(row, page) for row, page, _ in self._found if page is not None]
             pages = dict(zip((row for row, _ in readable), signed(updater.context, readable), strict=True))

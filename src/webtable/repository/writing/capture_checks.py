@@ -19,7 +19,7 @@ from webtable.page.facts import compacted, filled
 from webtable.page.headers import Headers
 from webtable.page.json_lines import ATTRIBUTES, TYPES
 from webtable.page.page import BLANK, Page
-from webtable.page.parts import SHARED, Link
+from webtable.page.parts import LINK_KINDS, SHARED, Link, first_links, links_as_lists
 from webtable.repository.links.inlink_cells import is_only_self
 from webtable.repository.page_storage.cells import json_of
 from webtable.repository.writing.repeats import rows_for
@@ -163,7 +163,12 @@ def _check_types(page: Page) -> None:
         raise errors.InvalidCapture(f"{page.url[:200]}: html_facts must be a dict of text for {', '.join(SHARED)}")
     links = page.outlinks
     if links and not (set(map(type, links)) <= {Link} and set(map(type, chain.from_iterable(links))) <= {str}):
-        raise errors.InvalidCapture(f"{page.url[:200]}: outlinks must be webtable.Link values of three str each")
+        raise errors.InvalidCapture(f"{page.url[:200]}: outlinks must be webtable.Link values of str")
+    if links and not {link.kind for link in links} <= set(LINK_KINDS):
+        wrong = next(link.kind for link in links if link.kind not in LINK_KINDS)
+        raise errors.InvalidCapture(
+            f"{page.url[:200]}: a link is of the kind {wrong[:50]!r}; it must be one of {', '.join(LINK_KINDS)}"
+        )
 
 
 _WANTED = {"headers": "a dict of names and values, or a list of such pairs"}
@@ -207,18 +212,15 @@ def _with_text_headers(page: Page) -> Page:
 
 
 def measured(page: Page, max_body: int | None, digest: str | None) -> Page:
-    """Return *page* as it is stored: with one link for each URL (the first), and the size and digest of its body.
+    """Return *page* as it is stored: with one link for each URL (`first_links`), and the size and digest of its body.
 
     *digest* and size are those of the whole body; a body longer than *max_body* is truncated. If the body was truncated
     before, and the page gives a larger size, its size and digest are kept.
     """
-    # Each inlink is one cell of the page that it leads to, so of two links to a URL the first counts.
+    # Each inlink is one cell of the page that it leads to, so of the links to a URL one counts.
     links, body = page.outlinks, page.body
     if links is not None:
-        first: dict[str, Link] = {}
-        for link in links:
-            first.setdefault(link.url, link)
-        links = tuple(first.values())
+        links = first_links(links)
     is_cut = body is not None and max_body is not None and len(body) > max_body
     is_given = body is None or (page.truncated and (page.size or 0) > len(body))
     return replace(
@@ -230,7 +232,7 @@ def measured(page: Page, max_body: int | None, digest: str | None) -> Page:
         outlinks=links,
         outlink_count=page.outlink_count if links is None else len(links),
         _only_self_links=bool(links) and is_only_self(page.url, links or ()),
-        _links_digest=sha256(json_of(links)).hexdigest() if links and body is None else None,
+        _links_digest=sha256(json_of(links_as_lists(links))).hexdigest() if links and body is None else None,
     )
 
 
