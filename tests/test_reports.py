@@ -85,7 +85,7 @@ def test_an_audit_finds_what_is_broken_and_who_links_there(table):
     gone = "https://example.com/gone"
     assert found["broken-links"].rows == ((404, gone, 2, (HOME, "https://example.com/b")),)
     assert found["errors"].rows == ((404, gone, NOW - timedelta(days=1)),)
-    assert [row[0] for row in found["orphans"].rows] == [HOME, "https://example.com/b"]
+    assert [row[0] for row in found["orphans"].rows] == ["https://example.com/b"]
 
 
 def test_an_audit_finds_what_pages_do_not_say_and_what_they_say_to_search_engines(table):
@@ -247,14 +247,29 @@ def test_a_comparison_counts_each_kind_and_lists_what_was_and_what_is(table):
 
     found = compare(table, "example.com", since=NOW - timedelta(days=7))
 
-    assert found.counts == {"new": 1, "gone": 1, "changed": 1, "unchanged": 1}
+    assert found.counts == {"new": 1, "gone": 1, "moved": 0, "missing": 1, "changed": 1, "unchanged": 0}
+    assert found.fields == {"content": 2, "title": 2, "status": 1}
     lists = sections(found)
     assert lists["new"].rows == (("https://example.com/new", 200, "First", 20),)
     assert lists["gone"].rows == (("https://example.com/gone", (200, 404), "Here", 19),)
     url, what, status, title, size = lists["changed"].rows[0]
-    assert (url, what, status) == ("https://example.com/a", "content", 200)
+    assert (url, what, status) == ("https://example.com/a", "content, title", 200)
     assert (title, size) == (("Old", "New, and longer"), (18, 30))
+    assert lists["missing"].rows == (("https://example.com/same", 200, "Same", NOW - timedelta(days=9)),)
     assert "--kind gone" in lists["gone"].command
+
+
+def test_without_times_the_last_two_crawls_are_compared_and_a_crawl_in_between_is_none_of_them(table):
+    put(table, *(page(path, days=9) for path in ("/", "/lost", "/middle")), page("/middle", days=5), page("/", days=2))
+
+    last, _, first = table.crawls("example.com")
+
+    nothing = dict.fromkeys(("new", "gone", "moved", "missing", "changed", "unchanged"), 0)
+    assert compare(table, "example.com").counts == nothing | {"missing": 2, "unchanged": 1}
+    assert compare(table, "example.com", since=first, until=last).counts == nothing | {"missing": 2, "unchanged": 1}
+    assert compare(table, "example.com", since=first.end, until=last.end).counts["missing"] == 1
+    with pytest.raises(InvalidArgument, match="0 crawls"):
+        compare(table, "https://www.example.com/")
 
 
 def test_a_comparison_of_two_moments_of_the_past_leaves_out_what_came_later(table):
@@ -262,7 +277,7 @@ def test_a_comparison_of_two_moments_of_the_past_leaves_out_what_came_later(tabl
 
     found = compare(table, "example.com", since="30d", until="5d")
 
-    assert found.counts == {"new": 3, "gone": 0, "changed": 0, "unchanged": 0}
+    assert found.counts == dict.fromkeys(("gone", "moved", "missing", "changed", "unchanged"), 0) | {"new": 3}
     assert "--until" in sections(found)["new"].command
 
 
@@ -325,9 +340,9 @@ def test_a_report_shows_its_counts_in_notebooks_and_terminals(table):
 
     found = compare(table, "example.com", since="7d")
 
-    assert repr(found) == "<Comparison of example.com: new 1, gone 1, changed 1>"
+    assert repr(found) == "<Comparison of example.com: new 1, gone 1, moved 0, missing 1, changed 1>"
     assert "Comparison of example.com" in Tags(found._repr_html_()).text
-    assert found.__rich__().row_count == 3
+    assert found.__rich__().row_count == 5
 
 
 def test_sections_are_linked_from_the_top(table):

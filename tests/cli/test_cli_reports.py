@@ -83,7 +83,14 @@ def test_the_commands_of_a_report_are_whole_on_a_terminal(run: Run, site: None, 
 def test_a_comparison_in_a_pipe_has_a_line_for_each_kind_whose_command_lists_it(run: Run, site: None) -> None:
     result = run("compare", "example.com", "--since", "7d")
 
-    assert [cells[:2] for cells in result.cells] == [["New", "0"], ["Gone", "1"], ["Changed", "1"], ["Unchanged", "1"]]
+    assert [cells[:2] for cells in result.cells] == [
+        ["New", "0"],
+        ["Gone", "1"],
+        ["Moved", "0"],
+        ["Missing", "1"],
+        ["Changed", "1"],
+        ["Unchanged", "0"],
+    ]
     for cells in result.cells:
         assert len(run(*cells[2].split()[1:]).lines) == int(cells[1])
 

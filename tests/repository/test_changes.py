@@ -16,7 +16,7 @@ from webtable import Page
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidToken
 
 HOUR = 3600
-ALL = ("new", "gone", "changed", "unchanged")
+ALL = ("new", "gone", "moved", "missing", "changed", "unchanged")
 
 
 def ago(site, hours):
@@ -57,7 +57,7 @@ def test_pages_are_new_gone_or_changed_since_a_moment_and_come_by_url(site):
 
     found = list(site.table.changes(site.domain, since=ago(site, 5)))
 
-    assert kinds(found) == [("changed", "changed"), ("gone", "gone"), ("changed", "moved"), ("new", "new")]
+    assert kinds(found) == [("changed", "changed"), ("gone", "gone"), ("moved", "moved"), ("new", "new")]
     changed, gone, moved, new = found
     assert (changed.before.title, changed.after.title) == ("old", "new")
     assert (gone.before.status, gone.after.status) == (200, 404)
@@ -92,7 +92,9 @@ def test_two_moments_of_the_past_are_compared(site):
 
     assert found(8, 5) == [("changed", "a"), ("changed", "back")]
     assert found(8, 2) == [("changed", "a"), ("unchanged", "back"), ("new", "late")]
+    # Both were fetched later, so whether they were met in between is not known.
     assert found(5.5, 5) == [("unchanged", "a"), ("unchanged", "back")]
+    assert found(2.5, 2) == [("missing", "a"), ("missing", "back"), ("unchanged", "late")]
     assert found(20, 10) == []
     (change,) = site.table.changes(f"https://{site.domain}/", since=ago(site, 8), until=ago(site, 5), limit=1)
     assert (change.before.title, change.after.title) == ("one", "two")
@@ -123,6 +125,54 @@ def test_a_page_that_was_not_modified_is_unchanged(site):
     site.table.put_not_modified(site.url("/a"), ago(site, 1))
 
     assert kinds(site.table.changes(site.domain, since=ago(site, 5), kind=ALL)) == [("unchanged", "a")]
+
+
+def test_a_page_that_a_later_crawl_did_not_meet_is_missing(site):
+    site.store(*(capture(site, path, 9) for path in ("/met", "/304", "/lost", "/middle", "/error")))
+    site.store(capture(site, "/middle", 6, "other"))
+    site.store(capture(site, "/met", 2), capture(site, "/error", 2, status=500))
+    site.table.put_not_modified(site.url("/304"), ago(site, 2))
+
+    def missing(**asking):
+        return [path for _, path in kinds(site.table.changes(site.domain, kind="missing", **asking))]
+
+    assert missing(since=ago(site, 8)) == ["lost"]
+    assert missing(since=ago(site, 8), met_since=ago(site, 3)) == ["lost", "middle"]
+    assert missing(since=ago(site, 8), until=ago(site, 5)) == ["lost"], "the others were fetched later: it is not known"
+    (error,) = site.table.changes(site.domain, since=ago(site, 5))
+    assert (error.kind, error.fields) == ("changed", ("status",))
+
+
+def test_only_404_and_410_are_gone_and_what_redirects_now_has_moved(site):
+    statuses = {"/404": 404, "/410": 410, "/403": 403, "/503": 503, "/301": 301, "/308": 308, "/304": 200}
+    site.store(*(capture(site, path, 9) for path in statuses))
+    site.store(
+        *(
+            capture(site, path, 2, status=status, redirect_to=site.url("/") if status in (301, 308) else None)
+            for path, status in statuses.items()
+        )
+    )
+
+    found = {path: kind for kind, path in kinds(site.table.changes(site.domain, since=ago(site, 5), kind=ALL))}
+
+    assert found == {
+        **dict.fromkeys(["404", "410"], "gone"),
+        **dict.fromkeys(["301", "308"], "moved"),
+        **dict.fromkeys(["403", "503"], "changed"),
+        "304": "unchanged",
+    }
+
+
+def test_what_has_changed_is_told_by_field(site):
+    site.store(site.page("/a", age=9 * HOUR, body=b"<title>A</title><h1>x</h1>"))
+    site.store(
+        site.page("/a", age=2 * HOUR, body=b"<title>A</title><meta name=robots content=noindex><h1>y</h1>", title=None)
+    )
+
+    answer = site.table.changes(site.domain, since=ago(site, 5))
+
+    assert {"content", "robots", "h1"} <= set(answer.first().fields)
+    assert set(answer.to_arrow().read_all().to_pylist()[0]["fields"]) == set(answer.first().fields)
 
 
 def test_a_deleted_page_is_left_out(site):
@@ -189,7 +239,7 @@ def test_changes_as_a_table_have_a_column_for_each_side(site):
 
     rows = site.table.changes(site.domain, since=ago(site, 5)).to_arrow().read_all().to_pylist()
 
-    assert [row["kind"] for row in rows] == ["changed", "gone", "changed", "new"]
+    assert [row["kind"] for row in rows] == ["changed", "gone", "moved", "new"]
     changed, gone, moved, new = rows
     assert (changed["title_before"], changed["title_after"]) == ("old", "new")
     assert (gone["status_before"], gone["status_after"]) == (200, 404)
@@ -222,7 +272,7 @@ def test_a_version_that_cannot_be_read_leaves_its_page_out_and_is_counted(site):
 
     answer = site.table.changes(site.domain, since=ago(site, 5))
 
-    assert kinds(answer) == [("gone", "gone"), ("changed", "moved"), ("new", "new")]
+    assert kinds(answer) == [("gone", "gone"), ("moved", "moved"), ("new", "new")]
     assert [damaged.url for damaged in answer.damaged] == [site.url("/changed")]
 
 
@@ -250,6 +300,10 @@ def model(captures, since, until):
         newest = min(known, key=lambda one: one["hours"], default=None)
         return newest and (newest["body"], newest["status"])
 
+    def is_met(path):
+        last = min(one["hours"] for one in captures if one["path"] == path)
+        return last < since or last == until
+
     told = {}
     for path in sorted({one["path"] for one in captures}):
         before, after = at(path, since), at(path, until)
@@ -257,7 +311,9 @@ def model(captures, since, until):
             continue
         if before is None:
             told[path] = "new"
-        elif before[1] < 400 <= after[1]:
+        elif not is_met(path):
+            told[path] = "missing"
+        elif before[1] < 400 and after[1] == 404:
             told[path] = "gone"
         else:
             told[path] = "unchanged" if before == after else "changed"

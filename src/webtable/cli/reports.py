@@ -154,7 +154,13 @@ def audit(
 def compare(
     ctx: typer.Context,
     site: NeededSiteArgument,
-    since: Annotated[str, typer.Option(metavar=output.TIME, help=f"The moment to compare with: {TIME_FORMS}.")],
+    since: Annotated[
+        str | None,
+        typer.Option(
+            metavar=output.TIME,
+            help=f"The moment to compare with: {TIME_FORMS}. Without it, and without --until: the last two crawls.",
+        ),
+    ] = None,
     until: Annotated[
         str | None, typer.Option(metavar=output.TIME, help="The moment that is compared. Default: now.")
     ] = None,
@@ -162,9 +168,12 @@ def compare(
     limit: Annotated[int, typer.Option("--most", metavar="N", help="Name at most this many pages of each kind.")] = 200,
     format: ReportFormatOption = output.ReportFormat.text,
 ) -> None:
-    """Show what has changed on a site between two moments: which pages are new, gone or changed, and what they were.
+    """Show what has changed on a site: which pages are new, gone, moved, missing or changed, and what they were.
+
+    Without times the last two crawls that `crawls` finds are compared: what the later one did not meet is missing.
 
     Examples:
+        webtable compare example.com
         webtable compare example.com --since 7d --html changes.html
         webtable compare example.com --since 2026-11-01 --until 2026-11-08
     """
@@ -175,7 +184,7 @@ def compare(
     times = output.parse_times(since=since, until=until)
     program = session(ctx).command("").strip()
     with session(ctx).open() as table, progress_bar("compare") as counted:
-        report = compare(table, named_site(site), most=limit, program=program, on_progress=counted, **times)  # type: ignore[arg-type]
+        report = compare(table, named_site(site), most=limit, program=program, on_progress=counted, **times)
     number, command = report.counts["unchanged"], report.command("unchanged")
     unchanged = {"finding": "Unchanged", "found": number, "command": command}
     _report(report, html, format, unchanged, first=False)

@@ -21,14 +21,14 @@ from webtable._clock import clock
 from webtable._messages import message_of, text_of
 from webtable.display import Shown, ShowsItself
 from webtable.display.markup import Markup, bar, document, escaped, shares, shortened, table, tag, terms, web_link
-from webtable.display.text import class_bounds, class_name, size_class, size_text
+from webtable.display.text import class_bounds, class_name, plural, size_class, size_text
 from webtable.errors import IndexNeeded, InvalidArgument, MissingExtra
 from webtable.page.facts import is_html_page
 from webtable.progress import counting
 from webtable.repository.arguments import MOST_FINDINGS, moments
 from webtable.repository.indexes.index import SIMILARITY
 from webtable.repository.questions.captures import Crawl
-from webtable.repository.questions.changes import CHANGE_KINDS, CHANGED
+from webtable.repository.questions.changes import CHANGE_KINDS
 from webtable.repository.reading.page_counts import OTHERS, UNKNOWN, PageCounts, grouping, language_of
 from webtable.repository.reading.scope import Scope, Site, named_site, site_text
 from webtable.rowkey.urls import canonical_or_none, split_url
@@ -102,9 +102,12 @@ class SiteTable(Protocol):
         """Return the problems with titles."""
 
     def changes(
-        self, site: Site, /, *, since: datetime, until: datetime, kind: Collection[ChangeKind]
+        self, site: Site, /, *, since: datetime, until: datetime, met_since: datetime, kind: Collection[ChangeKind]
     ) -> Results[Change]:
         """Return the changes of pages between two moments."""
+
+    def crawls(self, site: Site, /, *, limit: int) -> Results[Crawl]:
+        """Return the crawls, the newest first."""
 
 
 # --- Sections: the first findings of a kind, the number of all, and the command that lists them -----------------------
@@ -349,8 +352,18 @@ _OUTLINES: dict[ChangeKind, Outline] = {
     "new": ("New", "Pages whose first capture came in between.", (_URL, _STATUS, _TITLE, _SIZE)),
     "gone": (
         "Gone",
-        "Pages whose status was below 400 before, and is 400 or above after.",
+        "Pages whose status was below 400 before, and is 404 or 410 after.",
         (_URL, _STATUS, _TITLE, Heading("size_before", "size")),
+    ),
+    "moved": (
+        "Moved",
+        "Pages that did not redirect before, and do after.",
+        (_URL, _STATUS, Heading("leads_to", "url"), _TITLE),
+    ),
+    "missing": (
+        "Missing",
+        "Pages that were stored before and were not fetched again, with the date when they were last.",
+        (_URL, _STATUS, _TITLE, Heading("last_fetched", "time")),
     ),
     "changed": (
         "Changed",
@@ -364,8 +377,8 @@ _OUTLINES: dict[ChangeKind, Outline] = {
 class Comparison(Report):
     """The changes of a site between two moments; `webtable.reports.compare` makes it.
 
-    `counts` has the numbers of new, gone, changed and unchanged pages; `sections` list the first of all but the
-    unchanged ones.
+    `counts` has the numbers of pages by what became of them, `fields` those of the pages that are gone, moved or
+    changed, by what differs; `sections` list the first of all but the unchanged ones.
     """
 
     site: str
@@ -373,6 +386,7 @@ class Comparison(Report):
     since: datetime
     until: datetime
     counts: dict[str, int]
+    fields: dict[str, int]
     damaged: int
     """How many rows were skipped because they cannot be read."""
     listing: str
@@ -389,6 +403,7 @@ class Comparison(Report):
         title, times = f"Changes of {self.site}", f"{moment_text(self.since)} to {moment_text(self.until)}"
         lead = tag("p", f"{self.subject}, from {times}", class_="muted")
         facts = [(kind, f"{count:,}") for kind, count in self.counts.items()]
+        facts += [(f"other {name}", f"{count:,}") for name, count in self.fields.items()]
         if self.damaged:
             facts.append(("damaged rows, left out", f"{self.damaged:,}"))
         if not any(self.counts.values()):
@@ -401,7 +416,7 @@ def compare(
     table: SiteTable,
     site: Site,
     *,
-    since: Moment | Crawl,
+    since: Moment | Crawl | None = None,
     until: Moment | Crawl | None = None,
     most: int = MOST,
     program: str = "webtable",
@@ -409,23 +424,29 @@ def compare(
 ) -> Comparison:
     """Return the changes of the pages of *site*, as in `WebTable.pages`, from *since* to *until*.
 
-    *until* is now by default. A row of `WebTable.crawls` stands for the moment when that crawl ended.
-    `WebTable.changes` defines new, gone and changed; the first *most* pages of each are listed with their former
-    values. *program* is the name of the command line, for the commands that list the rest. *on_progress* is called with
-    the number of pages compared. Raises `InvalidURL`, `InvalidArgument` and `StoreError`; `DamagedRow` if the table is
-    strict.
+    *until* is now by default. A row of `WebTable.crawls` stands for the moment when that crawl ended, and as *until*
+    also for when it began: what it did not meet is missing. Without both they are the last two crawls of the site.
+    `WebTable.changes` defines new, gone, moved, missing and changed; the first *most* pages of each are listed with
+    their former values. *program* is the name of the command line, for the commands that list the rest. *on_progress*
+    is called with the number of pages compared. Raises `InvalidURL`, `InvalidArgument` and `StoreError`; `DamagedRow`
+    if the table is strict.
     """
     check_most(most)
     now = clock.now()
     named, damaged, counts = site_text(site), table.metrics.damaged, Counter[str]()
+    if since is None and until is None:
+        until, since = _last_crawls(table, site)
+    met = until.begin if isinstance(until, Crawl) else None
     first, last = moments(since=_end_of(since), until=_end_of(until)).values()
-    first_rows = {kind: FirstRows(most) for kind in CHANGED}
-    answer = table.changes(site, since=first, until=last, kind=CHANGE_KINDS)  # type: ignore[arg-type]
+    first_rows, by_field = {kind: FirstRows(most) for kind in _OUTLINES}, Counter[str]()
+    answer = table.changes(site, since=first, until=last, met_since=met, kind=CHANGE_KINDS)  # type: ignore[arg-type]
     for change in counting(answer, on_progress):
         counts[change.kind] += 1
         if change.kind != "unchanged":
             first_rows[change.kind].add(*_row(change))
-    times = _times(first or now, last)
+        if change.kind in ("gone", "moved", "changed"):
+            by_field.update(change.fields)
+    times = _times(since=first or now, until=last, met_since=met)
     command = f"{program} changes {shlex.quote(named)} {times}"
     sections = (
         Section(kind, *_OUTLINES[kind], f"{command} --kind {kind}").filled(rows) for kind, rows in first_rows.items()
@@ -436,6 +457,7 @@ def compare(
         since=first or now,
         until=last or now,
         counts={kind: counts[kind] for kind in CHANGE_KINDS},
+        fields=dict(by_field.most_common()),
         damaged=table.metrics.damaged - damaged,
         listing=command,
         sections=tuple(sections),
@@ -447,10 +469,22 @@ def _end_of(moment: Moment | Crawl | None) -> Moment | None:
     return moment.end if isinstance(moment, Crawl) else moment
 
 
-def _times(since: datetime, until: datetime | None) -> str:
-    options = {"since": since, "until": until}
+def _last_crawls(table: SiteTable, site: Site) -> tuple[Crawl, Crawl]:
+    """Return the last crawl of *site* and the one before it; raises `InvalidArgument` if there are no two."""
+    crawls = list(table.crawls(site, limit=2))
+    if len(crawls) < 2:
+        raise InvalidArgument(
+            f"since= must be given: {site_text(site)} has {plural(len(crawls), 'crawl')}; without it the last two are "
+            "compared"
+        )
+    return crawls[0], crawls[1]
+
+
+def _times(**options: datetime | None) -> str:
     return " ".join(
-        f"--{name} {time.astimezone(UTC).isoformat()}" for name, time in options.items() if time is not None
+        f"--{name.replace('_', '-')} {time.astimezone(UTC).isoformat()}"
+        for name, time in options.items()
+        if time is not None
     )
 
 
@@ -461,21 +495,19 @@ def _row(change: Change) -> tuple[object, ...]:
             return change.url, after and after.status, after and after.title, after and after.size
         case "gone":
             return change.url, _pair("status", before, after), before and before.title, before and before.size
+        case "moved":
+            return change.url, _pair("status", before, after), after and after.redirect_to, before and before.title
+        case "missing":
+            return change.url, after and after.status, after and after.title, after and after.fetched_at
     pairs = [_pair(name, before, after) for name in ("status", "title", "size")]
-    return change.url, _what(before, after), *pairs
+    what = "the former version is no longer kept" if before is None or after is None else ", ".join(change.fields)
+    return change.url, what, *pairs
 
 
 def _pair(name: str, before: Page | None, after: Page | None) -> object:
     """Return the values of both pages, or one value if they are equal; None for a page that is not kept."""
     old, new = getattr(before, name, None), getattr(after, name, None)
     return new if before is None or old == new else Pair(old, new)
-
-
-def _what(before: Page | None, after: Page | None) -> str:
-    if before is None or after is None:
-        return "the former version is no longer kept"
-    names = {"digest": "content", "status": "status", "redirect_to": "redirect"}
-    return ", ".join(word for name, word in names.items() if getattr(before, name) != getattr(after, name))
 
 
 # --- An audit: counts, the largest pages and findings about heads, of one pass over the metadata of a site ------------
@@ -588,7 +620,7 @@ _OF_HEADS = (_URL, _TITLE)
 _AUDIT_OUTLINES: Final[Mapping[str, Outline]] = {
     "broken-links": (
         "Broken links",
-        "Error pages that pages of the site link to, on the site or elsewhere, as far as they are stored.",
+        "Error pages to which links, frames and redirects of the site lead, there or elsewhere, as far as stored.",
         (_STATUS, Heading("target", "url"), Heading("links", "number"), Heading("linked_from", "urls")),
     ),
     "errors": (
@@ -601,7 +633,11 @@ _AUDIT_OUTLINES: Final[Mapping[str, Outline]] = {
         "Chains of two redirects or more, loops, and redirects whose end is an error or is not stored.",
         (Heading("redirects", "number"), Heading("end", "text"), _URLS),
     ),
-    "orphans": ("Orphans", "Pages that no other stored page links to.", (_URL, _STATUS, _TITLE)),
+    "orphans": (
+        "Orphans",
+        "Pages to which no link, frame or redirect of another stored page leads.",
+        (_URL, _STATUS, _TITLE),
+    ),
     "same-content": (
         "Same content",
         "Groups of pages whose bodies are the same, byte for byte, the group with the most pages first.",

@@ -148,7 +148,9 @@ def _link(request: ViewRequest, by: str, name: str, site: str) -> str | None:
 # --- Reports: they read all pages of a site, so they are made when they are asked for ---------------------------------
 
 
-SINCE: Final = ListingOption("since", "The first moment: 7d (ago), 2026-11-20, or 2026-11-20T10:00Z.", is_needed=True)
+SINCE: Final = ListingOption(
+    "since", "The first moment: 7d (ago), 2026-11-20, or 2026-11-20T10:00Z. Without both: the last two crawls."
+)
 UNTIL: Final = ListingOption("until", "The second moment. Without it: now.")
 _FORMS: Final[dict[str, Any]] = {"number": "count", "size": "bytes"}
 
@@ -174,9 +176,10 @@ def audit(request: ViewRequest) -> View:
 def comparison(request: ViewRequest) -> View:
     """Return the page of a comparison."""
     site, since, until = request.site(), request.option("since"), request.option("until", request.as_of) or None
-    if not site or not since:
+    if not site:
         return View("Compare", None, button="Make it")
-    request.table.changes(site, since=since, until=until, limit=0)  # raises what is wrong with the moments
+    if since or until:
+        request.table.changes(site, since=since, until=until, limit=0)  # raises what is wrong with the moments
 
     def parts(table: WebTable) -> Iterator[PagePart]:
         report = compare(table, site, since=since, until=until)

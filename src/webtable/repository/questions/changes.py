@@ -1,4 +1,4 @@
-"""The question for the changes of pages between two moments: which are new, gone, changed or unchanged.
+"""The question for the changes of pages between two moments: which are new, gone, moved, missing, changed, unchanged.
 
 The newest metadata of a page is enough if its content is older than a moment, or its first capture later. For other
 pages the list of versions is read, without bodies, many at once.
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from webtable._clock import milliseconds
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.page.page import Page
+from webtable.page.parts import SAID
 from webtable.repository.answers.columns import Column, Form, column, declared
 from webtable.repository.answers.listing import BY_URL, SITE, Listing, ListingOption
 from webtable.repository.arguments import TIME_FORMS, Moment, moments, said_time
@@ -29,11 +30,20 @@ if TYPE_CHECKING:
     from webtable.repository.reading.scope import Scope
 
 
-ChangeKind = Literal["new", "gone", "changed", "unchanged"]
+ChangeKind = Literal["new", "gone", "moved", "missing", "changed", "unchanged"]
 """How a page has changed between two moments."""
 CHANGE_KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
-CHANGED: tuple[ChangeKind, ...] = ("new", "gone", "changed")
-"""The kinds that are changes."""
+CHANGED: tuple[ChangeKind, ...] = ("new", "gone", "moved", "changed")
+"""The kinds that captures show; a page that was not met again may be as it was."""
+_GONE = (404, 410)
+_COMPARED = {
+    "content": "digest",
+    "status": "status",
+    "redirect_to": "redirect_to",
+    "content_type": "content_type",
+    **{name: name for name in SAID},
+}
+"""What is compared of a page, and the field that has it."""
 
 
 PAGES_AT_ONCE = 256
@@ -54,6 +64,14 @@ class Change:
     url: str
     before: Page | None
     after: Page | None
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """What differs, by the names of fields (`content` for the body); empty if one of the two is None."""
+        before, after = self.before, self.after
+        if before is None or after is None or before is after:
+            return ()
+        return tuple(name for name, field in _COMPARED.items() if getattr(before, field) != getattr(after, field))
 
 
 def _sides(name: str, form: Form, field: str, **more: str) -> list[Column]:
@@ -76,16 +94,21 @@ PAGE_CHANGES = declared(
     *_sides("redirect", "text", "redirect_to"),
     *_sides("digest", "digest", "digest"),
     *_sides("fetched", "time", "fetched_at"),
+    column("fields", "urls", heading="changed"),
     listed=("url", "kind", "status_before", "status_after", "title_after"),
 )
 """The page before and after."""
 
 
 class Period(NamedTuple):
-    """The time between two moments in epoch milliseconds; without an end it lasts until now."""
+    """The time between two moments in epoch milliseconds; without an end it lasts until now.
+
+    What was last fetched before `met_since` was not met again.
+    """
 
     since: int
     until: int | None
+    met_since: int
 
 
 class _Absent(NamedTuple):
@@ -100,6 +123,12 @@ _LOST, _NOT_THERE = _Absent(True), _Absent(False)
 
 SINCE = ListingOption("since", f"The moment to compare with: {TIME_FORMS}.", "time", metavar="TIME", example="3d")
 UNTIL = ListingOption("until", "The moment that is compared. Default: now.", "time", metavar="TIME")
+MET_SINCE = ListingOption(
+    "met_since",
+    "When the later crawl began: pages last fetched before are missing. Default: since.",
+    "time",
+    metavar="TIME",
+)
 LISTING = Listing(
     "changes",
     PAGE_CHANGES,
@@ -108,9 +137,10 @@ LISTING = Listing(
         SITE,
         SINCE,
         UNTIL,
+        MET_SINCE,
         ListingOption(
             "kind",
-            "Only these; may be given more than once. Default: new, gone, changed.",
+            "Only these; may be given more than once. Default: new, gone, moved, changed.",
             choices=CHANGE_KINDS,
             is_many=True,
         ),
@@ -120,9 +150,10 @@ LISTING = Listing(
         "webtable changes example.com --since 2026-11-01 --until 2026-11-08 --kind new --kind gone",
         "webtable changes example.com --since 7d --format csv > changes.csv",
     ),
-    help="""List the pages of a host, and of all hosts below it, that are new, gone or changed since a moment.
+    help="""List the pages of a host, and of all hosts below it, that are new, gone, moved or changed since a moment.
 
-    A page is gone if its status is 400 or above now, and was below that before.
+    A page is gone if its status is 404 or 410 now, and was below 400 before; it has moved if it redirects now. It is
+    missing, listed by `--kind missing`, if it was not fetched again.
     """,
 )
 
@@ -142,14 +173,17 @@ class ChangesQuestion(ScopeQuestion[Change]):
         window: Window,
         since: Moment | None,
         until: Moment | None,
+        met_since: Moment | None,
         kind: ChangeKind | Collection[ChangeKind] | None,
     ) -> None:
         super().__init__(context, scope, window)
         self.kinds: tuple[ChangeKind, ...] = _kinds(kind)
-        first, last = moments(since=since, until=until).values()
+        first, last, met = moments(since=since, until=until, met_since=met_since).values()
         if first is None:
             raise InvalidArgument("since= must be given: the moment to compare with")
-        self.period: Period = Period(milliseconds(first), None if last is None else milliseconds(last))
+        begin, end = milliseconds(first), None if last is None else milliseconds(last)
+        # Captures of the first moment are of the earlier crawl, those of the last one of the later.
+        self.period: Period = Period(begin, end, min(begin + 1, end or begin + 1) if met is None else milliseconds(met))
         times = f"since {said_time(first)}" if last is None else f"from {said_time(first)} to {said_time(last)}"
         self.title: str = f"{self.pages.label} that are {' or '.join(self.kinds)}, {times}"
 
@@ -232,13 +266,18 @@ def _change(
     if damaged is not None:
         return damaged
     pages = [side if isinstance(side, Page) else None for side in (before, after)]
-    return Change("new" if before is _NOT_THERE else _kind(*pages), page.url, *pages)
+    # The newest capture tells: of one that was fetched later it is not known when it was met before, unless it changed.
+    is_met = milliseconds(page.fetched_at) >= period.met_since
+    kind: ChangeKind = "new" if before is _NOT_THERE else _kind(*pages) if is_met else "missing"
+    return Change(kind, page.url, *pages)
 
 
 def _kind(before: Page | None, after: Page | None) -> ChangeKind:
     # One of the two is no longer kept: only new content pushes a version out.
     if before is None or after is None:
         return "changed"
-    if before.status < 400 <= after.status:
+    if before.status < 400 and after.status in _GONE:
         return "gone"
+    if before.redirect_to is None and after.redirect_to is not None and 300 <= after.status < 400:
+        return "moved"
     return "unchanged" if brought(before) == brought(after) else "changed"

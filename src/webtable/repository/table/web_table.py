@@ -579,6 +579,7 @@ class WebTable(ShowsItself):
         *,
         since: Moment,
         until: Moment | None = None,
+        met_since: Moment | None = None,
         kind: ChangeKind | Collection[ChangeKind] | None = None,
         limit: int | None = None,
         after: str | None = None,
@@ -587,17 +588,20 @@ class WebTable(ShowsItself):
         """Return what became of the pages of *site* between the moments *since* and *until* (now by default), lazily.
 
         - `new`: its first stored capture is later than *since*.
-        - `gone`: it had a status below 400 at *since*, and has one of 400 or above at *until*.
-        - `changed`: its digest, status or redirect differs, and it is not gone; also a page whose version at *since* is
-          not kept any more, which has `before=None`.
-        - `unchanged`: it is as it was, whatever it was in between. These come only if *kind* names them.
+        - `gone`: it had a status below 400 at *since*, and has 404 or 410 at *until*.
+        - `moved`: it did not redirect at *since*, and does at *until*.
+        - `missing`: it was stored at *since* and not fetched again from *met_since* on, when a later crawl began; by
+          default after *since*. Of a page that was fetched after *until* only what changed is known: it is none.
+        - `changed`: its digest, status or redirect differs otherwise (`Change.fields` has what differs); also a page
+          whose version at *since* is not kept any more, which has `before=None`.
+        - `unchanged`: it was fetched again and is as it was, whatever it was in between.
 
-        *kind* is one of these or several; by default the first three. Pages without a capture up to *until* and deleted
-        pages are left out. Captures at exactly *since* or *until* count. All rows of the site are read, and the list of
-        versions of those with other content since then. The other arguments are those of `pages`.
+        *kind* is one of these or several; by default all but `missing` and `unchanged`. Pages without a capture up to
+        *until* and deleted pages are left out. Captures at exactly *since* or *until* count. All rows of the site are
+        read, and the list of versions of those with other content since then. The other arguments are those of `pages`.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        return questions.changes.ChangesQuestion(self._context, scope, window, since, until, kind).answer()
+        return questions.changes.ChangesQuestion(self._context, scope, window, since, until, met_since, kind).answer()
 
     def duplicate_groups(
         self,
