@@ -74,6 +74,25 @@ def test_a_redirect_that_changes_leads_no_longer_where_it_led(site):
     assert paths(links.orphans(site.domain)) == ["/first", "/second"]
 
 
+def test_a_link_of_the_host_counts_over_redirects_of_another_one(site):
+    def on(host, path):
+        return f"https://{host}{site.domain}{path}"
+
+    site.store(
+        html(site, "/", f"<a href={on('www.', '/moved')}>x</a>"),
+        site.page("/moved", host="www", body=None, outlinks=None, status=301, redirect_to=on("old.", "/moved")),
+        site.page("/moved", host="old", body=None, outlinks=None, status=301, redirect_to=on("", "/there")),
+        html(site, "/there"),
+        site.page("/loop", host="www", body=None, outlinks=None, status=301, redirect_to=on("", "/looped")),
+        moved(site, "/looped", "/elsewhere"),
+        site.page("/from", host="www", body=None, outlinks=None, status=301, redirect_to=on("", "/unlinked")),
+        html(site, "/unlinked"),
+    )
+
+    found = site.table.links.orphans(f"https://{site.domain}/", within_host=True)
+    assert paths(found) == ["/", "/looped", "/unlinked"]
+
+
 @on_every_store
 def test_links_that_show_or_run_something_lead_to_no_page(site):
     kinds = ("image", "script", "style", "media", "font")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -22,7 +23,8 @@ from webtable.repository.answers.columns import (
     pages_with,
 )
 from webtable.repository.answers.listing import BY_URL, SITE, Listing, ListingOption
-from webtable.repository.indexes.index import LINK
+from webtable.repository.indexes.index import LINK, URL
+from webtable.repository.indexes.questions import redirects
 from webtable.repository.links.inlink_cells import CURRENT_SOURCES, links_of
 from webtable.repository.links.inlinks import InlinkReader
 from webtable.repository.links.kinds import (
@@ -62,6 +64,8 @@ if TYPE_CHECKING:
 
 
 URLS_AT_ONCE = 256
+MOST_REDIRECTS = 100
+"""How many redirects to a page are followed back, for a link on another host than theirs."""
 FIRST_SOURCES = 4
 """How many inlinks of a URL are read together with those of others; the rest are read separately."""
 
@@ -236,10 +240,13 @@ class OrphansQuestion(ScopeQuestion[Page]):
         pages = self.pages.pages(self.pages.spec(expected=expected), self.window.order, after, damage)
         pages = (page for page in pages if self._counts(page))
         confirmation = Confirmation(context, damage, Sources(others=True, host=self.within_host, kinds=self.kinds))
+        follows = self.within_host and "redirect" in self.kinds and URL.name in context.indexes.read()
         for batch in pieces_of(pages, expected, URLS_AT_ONCE):
             by_row = {context.key.encode(page.url): page for page in batch}
             linked = confirmation.linked({row: page.url for row, page in by_row.items()})
             orphans = [row for row in by_row if row not in linked]
+            if follows:
+                orphans = [row for row in orphans if not self._is_redirected_to(by_row[row].url, damage)]
             sitemaps = self._sitemaps([(row, by_row[row]) for row in orphans], damage)
             orphans = [row for row in orphans if row not in sitemaps]
             if not set(self.fields) & set(EXTRA_COLUMNS):
@@ -247,6 +254,19 @@ class OrphansQuestion(ScopeQuestion[Page]):
             elif orphans:
                 whole = damage.sift(context.counted.read_each(orphans, self.fields))
                 yield from (page for page in whole if page is not None)
+
+    def _is_redirected_to(self, url: str, damage: Damage) -> bool:
+        """Whether a page of the host of *url* leads there over redirects of other hosts, as over those of www."""
+        inlinks, ranges = InlinkReader(self.context, damage), Sources(host=True).ranges(url)
+        known, last = {url}, [url]
+        while last and len(known) < MOST_REDIRECTS:
+            pages = chain.from_iterable(redirects(self.context, target, {"limit": MOST_REDIRECTS}) for target in last)
+            last = [page.url for page in pages if page.url not in known]
+            known.update(last)
+            named = (inlink for source in last for keys in ranges for inlink in inlinks.of(source, sources=keys))
+            if any(inlink.kind in self.kinds and inlink.source != url for inlink in named):
+                return True
+        return False
 
     def _counts(self, page: Page) -> bool:
         """Whether *page* is one of its own, or a part of pages that is asked for."""
