@@ -94,7 +94,7 @@ PAGE_CHANGES = declared(
     *_sides("redirect", "text", "redirect_to"),
     *_sides("digest", "digest", "digest"),
     *_sides("fetched", "time", "fetched_at"),
-    column("fields", "urls", heading="changed"),
+    column("fields", "urls", lambda change: list(change.fields), heading="changed"),
     listed=("url", "kind", "status_before", "status_after", "title_after"),
 )
 """The page before and after."""
