@@ -13,7 +13,7 @@ CONFIRMED = FETCHED + timedelta(days=1)
 MODIFIED = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)
 NAMES = (
     *("canonical", "robots", "language", "title", "h1", "description"),
-    *("content_type", "charset", "etag", "last_modified"),
+    *("content_type", "charset", "etag", "last_modified", "robots_by_bot", "other_canonical"),
 )
 
 Lines = list[tuple[str, str]]
@@ -48,6 +48,7 @@ TYPE = ("Content-Type", "text/html")
 ROBOTS, OTHER = ("X-Robots-Tag", "noarchive"), ("X-Robots-Tag", "nosnippet")
 LANGUAGE = ("Content-Language", "en")
 LINK = ("Link", "</style.css>; rel=preload, </of-headers>; rel=canonical")
+DISAGREEING = {"other_canonical": SITE + "of-headers"}
 VERSION = [("ETag", '"1"'), ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT")]
 VERSIONS = {"etag": '"1"', "last_modified": MODIFIED}
 
@@ -64,7 +65,7 @@ RESPONSES = {
         ALL,
         facts("of-html", "noindex, nofollow", "de"),
         [ROBOTS, LANGUAGE, LINK],
-        {"robots": "noindex, nofollow, noarchive"},
+        {"robots": "noindex, nofollow, noarchive", **DISAGREEING},
     ),
     "markup alone, and a 304 without headers": Told([TYPE], ALL, facts("of-html", "noindex, nofollow", "de"), [], {}),
     "both, agreeing": Told(
@@ -72,12 +73,12 @@ RESPONSES = {
         ALL,
         facts("of-html", "noindex, nofollow", "de"),
         [("X-Robots-Tag", "all"), LANGUAGE, LINK],
-        {"robots": "noindex, nofollow, all"},
+        {"robots": "noindex, nofollow, all", **DISAGREEING},
     ),
     "both, conflicting": Told(
         [TYPE, ROBOTS, LANGUAGE, LINK],
         ALL,
-        facts("of-html", "noindex, nofollow, noarchive", "de"),
+        facts("of-html", "noindex, nofollow, noarchive", "de", **DISAGREEING),
         [TYPE, ROBOTS, LANGUAGE, LINK],
         {},
     ),
@@ -101,6 +102,40 @@ RESPONSES = {
         facts(robots="noindex, noarchive, nosnippet", **VERSIONS),
         [("X-Robots-Tag", "noimageindex"), ("X-Robots-Tag", "notranslate")],
         {"robots": "noindex, noimageindex, notranslate"},
+    ),
+    "rules for single robots": Told(
+        # The rules are Google's: the name of a robot holds for its line, and "none" of another rule is not "none".
+        [
+            TYPE,
+            ("X-Robots-Tag", "GoogleBot: noindex"),
+            ("X-Robots-Tag", "NoArchive"),
+            ("X-Robots-Tag", "otherbot: none, max-image-preview: none"),
+            ("X-Robots-Tag", "unavailable_after: Sat, 25 Jun 2010 15:00:00 GMT"),
+        ],
+        html("<meta name=robots content='max-image-preview : none'><meta name=GOOGLEBOT content=' NoSnippet , index'>"),
+        facts(
+            robots="max-image-preview:none, noarchive, unavailable_after: sat, 25 jun 2010 15:00:00 gmt",
+            robots_by_bot="googlebot: nosnippet, index, noindex, otherbot: none, max-image-preview:none",
+        ),
+        [("X-Robots-Tag", "bingbot: noindex"), ("X-Robots-Tag", "nofollow")],
+        {
+            "robots": "max-image-preview:none, nofollow",
+            "robots_by_bot": "googlebot: nosnippet, index, bingbot: noindex",
+        },
+    ),
+    "canonical URLs that disagree": Told(
+        [TYPE, ("Link", "</of-headers>; rel=canonical")],
+        html("<link rel=canonical href='/of-html'>"),
+        facts("of-html", **DISAGREEING),
+        [("Link", "</of-html>; rel=canonical")],
+        {"other_canonical": None},
+    ),
+    "canonical URLs of the markup that disagree": Told(
+        [TYPE],
+        html("<link rel=canonical href='/of-html'><link rel=canonical href='/second'>"),
+        facts("of-html", other_canonical=SITE + "second"),
+        [LINK],
+        {},
     ),
     "names in odd case": Told(
         [("CONTENT-TYPE", "Text/HTML"), ("x-ROBOTS-tag", "NOARCHIVE"), ("content-LANGUAGE", "EN"), ("LINK", LINK[1])],

@@ -47,12 +47,17 @@ def new_table(url=None):
     return webtable.open(url or f"memory:{uuid.uuid4().hex}", create=True)
 
 
-def joined(lines):
-    """Return header *lines* as a mapping, as RFC 9110 (section 5.3) joins those of one name."""
+def listed(lines):
+    """Return header *lines* as a mapping; those of one name are a list."""
     headers = {}
     for name, value in lines:
-        headers[name] = f"{headers[name]}, {value}" if name in headers else value
-    return headers
+        headers.setdefault(name, []).append(value)
+    return {name: values if len(values) > 1 else values[0] for name, values in headers.items()}
+
+
+def joined(lines):
+    """Return header *lines* as a mapping, as RFC 9110 (section 5.3) joins those of one name."""
+    return {name: value if isinstance(value, str) else ", ".join(value) for name, value in listed(lines).items()}
 
 
 def grouped(lines):
@@ -63,7 +68,7 @@ def grouped(lines):
 
 
 def by_hand(url, told, _):
-    return [Page(url=url, body=told.body, headers=joined(told.headers), fetched_at=FETCHED)]
+    return [Page(url=url, body=told.body, headers=listed(told.headers), fetched_at=FETCHED)]
 
 
 def by_hand_in_pairs(url, told, _):
@@ -104,7 +109,7 @@ def by_the_middleware_of_scrapy(url, told, _):
 def by_an_item_of_scrapy(url, told, _):
     return [
         WebTablePipeline(None)._page_in(
-            {"url": url, "body": told.body, "headers": joined(told.headers), "fetched_at": FETCHED}
+            {"url": url, "body": told.body, "headers": listed(told.headers), "fetched_at": FETCHED}
         )
     ]
 
@@ -140,13 +145,20 @@ def by_wacz(url, told, _):
 
 
 def row_of(url, told):
-    return {"url": url, "body": told.body, "headers": joined(told.headers), "fetched_at": FETCHED}
+    return {"url": url, "body": told.body, "headers": listed(told.headers), "fetched_at": FETCHED}
 
 
 def by_json_lines(url, told, _):
     row = row_of(url, told) | {"body_base64": base64.b64encode(told.body).decode(), "fetched_at": FETCHED.isoformat()}
     del row["body"]
     return read_pages(io.BytesIO(gzip.compress(json.dumps(row).encode())), types=None)
+
+
+def by_json_lines_with_the_headers_of_har(url, told, _):
+    headers = [{"name": name, "value": value} for name, value in told.headers]
+    row = row_of(url, told) | {"headers": headers, "fetched_at": FETCHED.isoformat()}
+    row["body_base64"] = base64.b64encode(row.pop("body")).decode()
+    return read_pages(io.BytesIO(json.dumps(row).encode()), types=None)
 
 
 SCHEMA = pa.schema(
@@ -160,8 +172,7 @@ SCHEMA = pa.schema(
 
 
 def arrow_of(url, told):
-    row = row_of(url, told)
-    return pa.Table.from_pylist([row | {"headers": list(row["headers"].items())}], schema=SCHEMA)
+    return pa.Table.from_pylist([row_of(url, told) | {"headers": told.headers}], schema=SCHEMA)
 
 
 def by_parquet(url, told, _):
@@ -176,8 +187,7 @@ def by_arrow(url, told, _):
 
 
 def by_pandas(url, told, _):
-    row = row_of(url, told)
-    return pa.Table.from_pandas(pd.DataFrame([row | {"headers": list(row["headers"].items())}]), schema=SCHEMA)
+    return pa.Table.from_pandas(pd.DataFrame([row_of(url, told) | {"headers": told.headers}]), schema=SCHEMA)
 
 
 def by_polars(url, told, _):
@@ -196,7 +206,8 @@ def read_before(url, told, proxy):
 
 WAYS = [
     by_hand, by_hand_in_pairs, by_httpx, by_requests, by_aiohttp, by_scrapy, by_the_middleware_of_scrapy,
-    by_an_item_of_scrapy, by_warc, by_warc_without_extraction, by_wacz, by_json_lines, by_parquet, by_arrow, by_pandas,
+    by_an_item_of_scrapy, by_warc, by_warc_without_extraction, by_wacz, by_json_lines,
+    by_json_lines_with_the_headers_of_har, by_parquet, by_arrow, by_pandas,
     by_polars, read_before,
 ]  # fmt: skip
 
@@ -338,8 +349,9 @@ def test_another_table_made_of_one_with_304s_has_the_same_facts_and_so_it_has_af
     assert told == TOLD_AFTER
     assert {name for name, facts in after.items() if not facts["robots"].endswith("none")} == set()
     assert {name for name, facts in after.items() if facts["robots"] == "none"} == after.keys() - own.keys()
+    assert {facts["robots_by_bot"] for facts in after.values()} == {None, "googlebot: nosnippet, index"}
     for facts in (*told.values(), *after.values()):
-        facts.pop("robots")
+        del facts["robots"], facts["robots_by_bot"]
     assert after == told
 
 

@@ -14,11 +14,11 @@ from fastwarc.stream_io import BrotliReader
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.formats.read_report import Damaged, OverLimit
 from webtable.page.body import is_text, looks_like_html
-from webtable.page.headers import Headers, header_text
+from webtable.page.headers import Headers, header_text, joined_lines
 from webtable.page.methods import Request, request_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 MAX_ENCODINGS = 8
 """How many nested encodings of a body are decoded."""
@@ -102,7 +102,7 @@ def parse_headers(head: bytes, limit: int | None = None) -> Headers:
     Headers({'Vary': 'a, b'})
     """
     names, values = _fields(head, limit)
-    return Headers.as_stored({names[key]: "".join(parts) for key, parts in values.items()})
+    return Headers.as_stored({names[key]: joined_lines(key, lines) for key, lines in _unfolded(values)})
 
 
 def parse_record_fields(head: bytes) -> dict[str, str]:
@@ -111,23 +111,27 @@ def parse_record_fields(head: bytes) -> dict[str, str]:
     >>> parse_record_fields(b"WARC/1.1\r\nWARC-Type: response\r\nContent-Length:7")
     {'warc-type': 'response', 'content-length': '7'}
     """
-    return {key: "".join(parts) for key, parts in _fields(head, None)[1].items()}
+    return {key: ", ".join(lines) for key, lines in _unfolded(_fields(head, None)[1])}
 
 
-def _fields(head: bytes, limit: int | None) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """Return the spelling and the parts of the value of each field, by its name in lower case."""
+def _unfolded(values: Mapping[str, Sequence[Sequence[str]]]) -> Iterator[tuple[str, list[str]]]:
+    return ((key, ["".join(parts) for parts in lines]) for key, lines in values.items())
+
+
+def _fields(head: bytes, limit: int | None) -> tuple[dict[str, str], dict[str, list[list[str]]]]:
+    """Return the spelling, and the lines of the value of each field, each in parts, by its name in lower case."""
     try:
         text = head.decode()
     except UnicodeDecodeError:
         # Each by itself: one that is no UTF-8 says nothing of the others.
         text = "\n".join(map(_line_text, head.split(b"\n")))
     names: dict[str, str] = {}
-    values: dict[str, list[str]] = {}
+    values: dict[str, list[list[str]]] = {}
     count = 0
     key = ""
     for line in text.split("\n")[1:]:
         if line[:1] in {" ", "\t"} and key:  # the rest of a folded line (RFC 9112, section 5.2)
-            values[key] += [" ", line.strip()]
+            values[key][-1] += [" ", line.strip()]
             continue
         name, colon, value = line.partition(":")
         name = name.strip()
@@ -137,10 +141,8 @@ def _fields(head: bytes, limit: int | None) -> tuple[dict[str, str], dict[str, l
         count += 1
         if limit is not None and count > limit:
             raise OverLimit("fields", f"its response has over {limit:,} header fields")
-        if key in values:
-            values[key] += [", ", value.strip()]
-        else:
-            names[key], values[key] = name, [value.strip()]
+        names.setdefault(key, name)
+        values.setdefault(key, []).append([value.strip()])
     return names, values
 
 

@@ -23,8 +23,10 @@ from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable._recent import RecentValues
 from webtable.errors import InvalidURL
 from webtable.page.body import as_utf8, encoding_of, is_html, is_text, is_xhtml
+from webtable.page.headers import main_and_other
 from webtable.page.parser_process import ParserProcess, TooMuch, Unavailable
 from webtable.page.parts import Facts, Link, LinkKind
+from webtable.page.robots import rules_by_bot, rules_of_markup, text_by_bot, text_for_all
 from webtable.page.xhtml import html_of_xhtml
 from webtable.rowkey import MAX_WEB_KEY, join_url
 
@@ -349,28 +351,33 @@ def shortened(text: str | None, limit: int) -> str:
 def facts_of(tree: LexborHTMLParser, base: str) -> Facts:
     """The facts that the page *tree* says of itself; *base* is the URL that its relative ones are resolved against.
 
-    The first of several counts, but of `robots` all do, as for crawlers. Only the head is asked, as crawlers do: what
+    The first of several counts, but of robots all do, as for crawlers. Only the head is asked, as crawlers do: what
     stands in the body may be what somebody else has written into the page.
     """
-    canonical = description = None
+    description = None
+    canonicals: list[str] = []
     robots: list[str] = []
     head, root = tree.head, tree.root
     for node in () if head is None else head.css(_HEAD_FACTS):
         attributes = node.attributes
         if node.tag == "link":
-            if not canonical and "canonical" in (attributes["rel"] or "").lower().split():
-                canonical = resolved(base, attributes["href"] or "")
+            if "canonical" in (attributes["rel"] or "").lower().split():
+                canonicals.append(resolved(base, attributes["href"] or ""))
             continue
         name = (attributes["name"] or "").strip().lower()
         if name == "description" and description is None:
             description = _text(attributes["content"])
-        elif name == "robots" and (rules := _text(attributes["content"])):
-            robots.append(rules.lower())
+        elif rules := rules_of_markup(name, attributes["content"] or ""):
+            robots.append(" ".join(rules.split()))
+    canonical, other = main_and_other(canonicals)
+    rules_told = rules_by_bot(robots)
     return Facts(
         title=_title(tree),
-        canonical=canonical or None,
+        canonical=canonical,
+        other_canonical=other,
         description=description,
-        robots=_text(", ".join(robots)),
+        robots=text_for_all(rules_told, MAX_FACT),
+        robots_by_bot=text_by_bot(rules_told, MAX_FACT),
         h1=_heading(tree),
         language=None if root is None else _text((root.attributes.get("lang") or "").lower()),
     )

@@ -7,6 +7,7 @@ headers, and a revisit repeats the HTML under other headers.
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
@@ -16,10 +17,18 @@ from resiliparse.parse.lang import detect_fast
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.page.body import is_html, is_text
-from webtable.page.extract import Extract, extract, main_content, refresh_reference, resolved
-from webtable.page.headers import Headers, canonical_link, redirect_target, single_value
+from webtable.page.extract import MAX_FACT, Extract, extract, main_content, refresh_reference, resolved
+from webtable.page.headers import (
+    ROBOTS,
+    Headers,
+    canonical_links,
+    main_and_other,
+    redirect_target,
+    single_value,
+)
 from webtable.page.page import Page, with_header_fields
 from webtable.page.parts import SAID, SHARED, HTMLFacts, Link, SharedFact, first_links
+from webtable.page.robots import rules_by_bot, text_by_bot, text_for_all
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,13 +42,11 @@ def with_facts(page: Page, html: HTMLFacts) -> Page:
     The HTML comes before the headers, and crawlers do what both tell them.
     """
     facts = _combined(html, page.url, page.headers)
-    return replace(
-        page,
-        canonical=redirect_target(page.url, page.canonical) or page.canonical or facts["canonical"],
-        robots=page.robots or facts["robots"],
-        language=page.language or facts["language"],
-        _html_facts=html,
-    )
+    values = {name: getattr(page, name) or facts[name] for name in SHARED}
+    values["canonical"] = redirect_target(page.url, page.canonical) or values["canonical"]
+    if page.canonical and not page.other_canonical and values["canonical"] != facts["canonical"]:
+        values["other_canonical"] = None  # a caller decided which one it is
+    return replace(page, **values, _html_facts=html)
 
 
 def compacted(page: Page) -> Page:
@@ -71,20 +78,19 @@ def repeated_facts(page: Page, source: Page | Capture, headers: Mapping[str, str
 
 def _combined(html: HTMLFacts, url: str, headers: Mapping[str, str]) -> dict[str, str | None]:
     named = (headers if isinstance(headers, Headers) else Headers(headers)).folded()
+    in_html, in_headers = (html.get("canonical"), html.get("other_canonical")), named.get("link")
+    canonical, other = main_and_other(chain(in_html, canonical_links(url, in_headers)))
+    robots, by_bot = html.get("robots"), html.get("robots_by_bot")
+    if header := named.get(ROBOTS):
+        rules = rules_by_bot(filter(None, (robots, by_bot, header)))
+        robots, by_bot = text_for_all(rules, MAX_FACT), text_by_bot(rules, MAX_FACT)
     return {
-        "canonical": html.get("canonical") or canonical_link(url, named.get("link")),
-        "robots": _joined_rules(html.get("robots"), named.get("x-robots-tag", "").lower()),
+        "canonical": canonical,
+        "robots": robots,
         "language": html.get("language") or single_value(named.get("content-language")),
+        "other_canonical": other,
+        "robots_by_bot": by_bot,
     }
-
-
-def _joined_rules(html: str | None, header: str) -> str | None:
-    """Return the rules of both for crawlers; what both say is there once."""
-    if not (html and header):
-        return html or header or None
-    already = {rule.strip() for rule in html.split(",")}
-    further = [rule for rule in map(str.strip, header.split(",")) if rule not in already]
-    return ", ".join([html, *further])
 
 
 def _shared_facts(page: Page | Capture) -> dict[SharedFact, str]:

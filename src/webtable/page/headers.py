@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -13,10 +13,12 @@ import msgspec
 
 from webtable._checksums import UNREADABLE
 from webtable.errors import InvalidArgument, InvalidURL, StoreError
+from webtable.page.robots import header_line
 from webtable.rowkey import join_url
 
 DEFAULT_TYPES = frozenset({"text/html", "application/xhtml+xml", "text/plain"})
 """The media types of pages that are read from files by default."""
+ROBOTS = "x-robots-tag"
 REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 """The status codes with which the header Location leads somewhere else."""
 
@@ -39,7 +41,8 @@ class Headers(dict[str, str]):
     r"""The headers of a response. Names are kept as given and found in any case.
 
     Made from any mapping or list of pairs, of text or bytes, each with one value or a list of values; repeated headers
-    are joined by ", ". Bytes are read as UTF-8, and a value that is no UTF-8 as Latin-1; a URL in such a value keeps
+    are joined by ", ", those of X-Robots-Tag so that the name of a bot stands before its own rules alone. Bytes are
+    read as UTF-8, and a value that is no UTF-8 as Latin-1; a URL in such a value keeps
     its bytes, percent-encoded, as browsers send them. Headers cannot be changed: trying to raises `TypeError`, and `|`
     makes new ones. Anything that is not names and values raises `TypeError` as well.
 
@@ -157,14 +160,20 @@ def _joined(headers: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> dict[str,
     names: dict[str, str] = {}
     values: dict[str, list[str]] = {}
     for pair in headers.items() if hasattr(headers, "items") else headers:
-        if isinstance(pair, str | bytes):
-            raise TypeError(f"a header is a name and a value, not {pair[:100]!r}")
+        if isinstance(pair, str | bytes | Mapping):  # two letters or names would be taken for a pair
+            raise TypeError(f"a header is a name and a value, not {str(pair)[:100]!r}")
         name, value = pair
         text = _text(name)
         several = value if isinstance(value, list | tuple) else (value,)
         key = text.lower()
-        values.setdefault(names.setdefault(key, text), []).extend([_text(value, key) for value in several])
-    return {name: ", ".join(parts) for name, parts in values.items()}
+        names.setdefault(key, text)
+        values.setdefault(key, []).extend([_text(value, key) for value in several])
+    return {names[key]: joined_lines(key, lines) for key, lines in values.items()}
+
+
+def joined_lines(name: str, lines: list[str]) -> str:
+    """Return the *lines* of the header *name*, in lower case, as one value."""
+    return header_line(lines) if name == ROBOTS and len(lines) > 1 else ", ".join(lines)
 
 
 def _text(value: object, name: str = "") -> str:
@@ -274,17 +283,29 @@ def redirect_target(url: str, location: str | None) -> str | None:
         return None
 
 
-def canonical_link(url: str, links: str | None) -> str | None:
-    """Return where the header Link says that the content of *url* has its own place; None if it does not.
+def canonical_links(url: str, links: str | None) -> Iterator[str]:
+    """Yield where the header Link says that the content of *url* has its own place.
 
-    >>> canonical_link("https://example.com/a.pdf?v=1", '</style.css>; rel=preload, </a.pdf>; rel="canonical"')
-    'https://example.com/a.pdf'
+    >>> [*canonical_links("https://example.com/a.pdf?v=1", '</style.css>; rel=preload, </a.pdf>; rel="canonical"')]
+    ['https://example.com/a.pdf']
     """
     for reference, parameters in _LINK.findall(links or ""):
         rel = _REL.search(parameters)
         if rel and "canonical" in (rel[1] or rel[2]).lower().split():
-            return redirect_target(url, reference.strip())
-    return None
+            target = redirect_target(url, reference.strip())
+            if target:
+                yield target
+
+
+def main_and_other(canonicals: Iterable[str | None]) -> tuple[str | None, str | None]:
+    """Return the first of *canonicals*, and the first that is another URL; None where there is none.
+
+    >>> main_and_other(["https://example.com/a", "https://example.com/a", "https://example.com/b"])
+    ('https://example.com/a', 'https://example.com/b')
+    """
+    urls = filter(None, canonicals)
+    first = next(urls, None)
+    return first, next((url for url in urls if url != first), None)
 
 
 def single_value(value: str | None) -> str | None:
@@ -322,9 +343,19 @@ def headers_of(response: object) -> Headers:
         sent = () if headers is None else headers
     try:
         named = sent.items() if hasattr(sent, "items") else sent
-        return Headers([(name, _as_sent(value)) for name, value in named])
+        return Headers([(name, _lines_of(response, name, _as_sent(value))) for name, value in named])
     except (TypeError, ValueError) as exc:
         raise InvalidArgument(f"response={_shown(response)} has headers that are none ({exc}): {_CLIENTS}") from exc
+
+
+def _lines_of(response: object, name: Any, value: Any) -> Any:
+    """Return the lines of X-Robots-Tag, which requests has joined to *value*: urllib3 has them below; else *value*."""
+    if isinstance(name, str) and name.lower() == ROBOTS and isinstance(value, str):
+        lines_of = getattr(getattr(getattr(response, "raw", None), "headers", None), "getlist", None)
+        lines = lines_of(name) if callable(lines_of) else ()
+        if isinstance(lines, list) and ", ".join(map(str, lines)) == value:  # a caller may have changed it
+            return lines
+    return value
 
 
 def _as_sent(value: Any) -> Any:

@@ -10,6 +10,7 @@ import msgspec
 from webtable._charsets import charset_name, decoded
 from webtable._clock import clock
 from webtable.display import Shown, shown_text
+from webtable.errors import InvalidArgument
 from webtable.page.body import encoding_of, is_html, is_text
 from webtable.page.headers import (
     REDIRECTS,
@@ -26,6 +27,7 @@ from webtable.page.headers import (
 )
 from webtable.page.methods import DEFAULT_METHODS, GET, request_of_response, stored_url
 from webtable.page.parts import SAID, Bookkeeping, HTMLFacts, Link, LinkCounts, NamedFields, Size, Status, WrongName
+from webtable.page.robots import rules_for
 from webtable.rowkey.urls import split_url
 
 if TYPE_CHECKING:
@@ -87,13 +89,20 @@ class Page(
     description: str | None = None
     """The description in its head, at most 1,000 characters."""
     robots: str | None = None
-    """What it tells crawlers, in lower case, as in `noindex, nofollow`: in its head and in the header X-Robots-Tag."""
+    """What it tells all crawlers, in lower case, as in `noindex, nofollow`: in its head and in the header X-Robots-Tag.
+
+    What it tells a single one is in `robots_by_bot`; `robots_for` has both.
+    """
     h1: str | None = None
     """Its first heading of the first level, at most 1,000 characters."""
     language: str | None = None
     """The language that it says it is in, in lower case, as in `pt-br`: of `<html>`, or the header Content-Language."""
     language_detected: bool = False
     """Whether it does not say so, and `language` was found in its text (`detect_language` of a writer)."""
+    other_canonical: str | None = None
+    """Another URL than `canonical` that it names as the one for its content too; search engines then obey neither."""
+    robots_by_bot: str | None = None
+    """What it tells single crawlers, in lower case, as in `googlebot: noindex, bingbot: noarchive, nosnippet`."""
     outlinks: tuple[Link, ...] | None = None
     """The links of this capture in the order of the document, one for each URL; frames are of a `kind` of their own."""
     same_as: str | None = None
@@ -201,6 +210,22 @@ class Page(
         return msgspec.structs.replace(
             self, **{f"_{name}": value for name, value in msgspec.structs.asdict(stored).items()}
         )
+
+    def robots_for(self, bot: str) -> str | None:
+        """Return the rules that hold for a *bot*, as in "googlebot", like `robots`: those for all, and those for it.
+
+        Of rules that disagree the more restrictive one stays, as Google publishes it: of `index` and `noindex` the
+        latter, of `max-snippet:50` and `max-snippet:20` the latter. The name is taken in any case, and as a whole: what
+        holds for "googlebot" is not looked up for "googlebot-news". None if there are no rules. Raises
+        `InvalidArgument` for a *bot* that is no text.
+
+        >>> page = Page(url="https://example.com/", robots="nofollow", robots_by_bot="googlebot: noindex")
+        >>> page.robots_for("Googlebot"), page.robots_for("bingbot")
+        ('nofollow, noindex', 'nofollow')
+        """
+        if not isinstance(bot, str) or not bot.strip():
+            raise InvalidArgument(f"bot={bot!r} must be the name of a bot, as in 'googlebot'")
+        return ", ".join(rules_for(self.robots, self.robots_by_bot, bot)) or None
 
     @property
     def host(self) -> str:

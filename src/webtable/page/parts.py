@@ -135,11 +135,13 @@ class Facts(NamedTuple):
     robots: str | None = None
     h1: str | None = None
     language: str | None = None
+    other_canonical: str | None = None
+    robots_by_bot: str | None = None
 
 
 SAID = Facts._fields
 """The fields of what a page says of itself, in its HTML or its headers."""
-SharedFact = Literal["canonical", "robots", "language"]
+SharedFact = Literal["canonical", "robots", "language", "other_canonical", "robots_by_bot"]
 HTMLFacts = Mapping[SharedFact, str]
 """What the HTML of a page says of these; without those that it says nothing of."""
 SHARED: tuple[SharedFact, ...] = get_args(SharedFact)
@@ -197,7 +199,7 @@ class Bookkeeping(msgspec.Struct, frozen=True, gc=False, repr_omit_defaults=True
     table did not have the index.
     """
     html_facts: HTMLFacts | None = None
-    """What its HTML says of its canonical URL, its robots and its language, without its headers.
+    """What its HTML says of its canonical URLs, its robots and its language, without its headers.
 
     None if these fields of the page are just that, and on a page that was not parsed yet: `put` looks for what it does
     not have. On a page that is put with it, and with its links, nothing more is looked for in the HTML.

@@ -36,6 +36,8 @@ class Capture(msgspec.Struct, frozen=True, omit_defaults=True, rename=STORED_NAM
     h1: str | None = None
     language: str | None = None
     language_detected: bool = False
+    other_canonical: str | None = None
+    robots_by_bot: str | None = None
     _html_facts: HTMLFacts | None = None
     _payload_digest: str | None = None
     body_crc32: str | None = None
