@@ -95,8 +95,109 @@ def test_an_audit_finds_what_pages_do_not_say_and_what_they_say_to_search_engine
 
     assert [row[0][-2:] for row in found["no-description"].rows] == ["/a", "/b"]
     assert [row[0][-2:] for row in found["no-h1"].rows] == ["/b"]
-    assert found["noindex"].rows == (("https://example.com/b", "noindex, follow"),)
+    assert found["noindex"].rows == (("https://example.com/b", "noindex, follow", "noindex, follow"),)
     assert found["largest"].rows[0][0] == "https://example.com/a"
+
+
+PAST, FUTURE = "unavailable_after: 2020-09-21", "unavailable_after: 2999-09-21"
+# By the rules that Google publishes: is a page with these lines of X-Robots-Tag, and this markup, not to be listed?
+ROBOTS = {
+    "noindex": (["NOINDEX"], "", True),
+    "none": (["none"], "", True),
+    "several": ([], "<meta name=robots content='noindex,nofollow,nosnippet'>", True),
+    "spaces": ([" nofollow , noindex "], "", True),
+    "googlebot": ([], "<meta name=googlebot content='noindex'>", True),
+    "header-googlebot": (["googlebot: noindex", "noarchive"], "", True),
+    "past": ([PAST], "", True),
+    "past-for-google": ([f"googlebot: {PAST}"], "", True),
+    "past-of-mail": (["unavailable_after: Fri, 25 Jun 2010 15:00:00 PST"], "", True),
+    "past-of-rfc-850": (["unavailable_after: Friday, 25-Jun-10 15:00:00 UTC"], "", True),
+    "noindex-and-a-date": (["noindex, unavailable_after: 25 Jun 2999 15:00:00 PST"], "", True),
+    "noodp": ([], "<meta name=robots content=noodp>", False),
+    "future": ([FUTURE], "", False),
+    "no-date": (["unavailable_after: soon"], "", False),
+    "preview-none": (["max-image-preview: none"], "", False),
+    "markup-preview-none": ([], "<meta name=robots content='index, max-image-preview:none'>", False),
+    "badbot": (["badbot: noindex, nofollow"], "", False),
+    "badbot-first": (["badbot: noindex", "noarchive"], "", False),
+    "all-then-badbot": (["noarchive, badbot: noindex"], "", False),
+    "badbot-markup": ([], "<meta name=badbot content=none>", False),
+    "noindex-of-a-word": ([], "<meta name=robots content='noindex-later, none-of-it'>", False),
+}
+
+
+def test_an_audit_lists_as_not_to_be_indexed_what_google_would_not_list(table):
+    put(
+        table,
+        *(
+            page(f"/{name}", f"<head>{head}</head>", headers=[("X-Robots-Tag", line) for line in lines])
+            for name, (lines, head, _) in ROBOTS.items()
+        ),
+    )
+
+    found = sections(audit(table, "example.com"))["noindex"]
+
+    listed = {row[0].rpartition("/")[2] for row in found.rows}
+    assert listed == {name for name, (_, _, is_listed) in ROBOTS.items() if is_listed}
+    rules = {row[0].rpartition("/")[2]: row[1:] for row in found.rows}
+    assert rules["googlebot"] == (None, "noindex")
+    assert rules["header-googlebot"] == ("noarchive", "noarchive, noindex")
+
+
+MISSING = ("titles", "no-description", "no-h1", "not-judged", "same-content", "same-title")
+
+
+@pytest.mark.parametrize("status", [204, 205, 301, 304, 404, 410, 500, 503])
+def test_what_is_no_content_lacks_nothing_and_is_no_duplicate(table, status):
+    leads = {"redirect_to": HOME} if status == 301 else {}
+    put(table, *(page(f"/{name}", "", status=status, **leads) for name in "ab"))
+    put(table, *(page(f"/titled-{name}", "<title>Same</title>", status=status, **leads) for name in "ab"))
+
+    found = sections(audit(table, "example.com"))
+
+    lacking = {name: found[name].count for name in MISSING if found[name].count}
+    # Two answers with a body are copies of each other, if they are no errors.
+    assert lacking == ({} if status >= 300 else {"same-content": 2, "same-title": 1})
+
+
+def test_a_page_without_its_body_is_not_judged_and_counted(table):
+    unread = Page(
+        url="https://example.com/unread", content_type="text/html", fetched_at=NOW, digest="sha256:" + "0" * 64
+    )
+    put(table, unread, page("/read", "<title>T</title>"), page("/empty", ""))
+
+    found = sections(audit(table, "example.com"))
+
+    assert [row[0] for row in found["not-judged"].rows] == [unread.url]
+    for name, lacking in (
+        ("titles", ["/empty"]),
+        ("no-description", ["/empty", "/read"]),
+        ("no-h1", ["/empty", "/read"]),
+    ):
+        urls = [row[1] if name == "titles" else row[0] for row in found[name].rows]
+        assert urls == [f"https://example.com{path}" for path in lacking]
+
+
+def test_redirects_without_a_target_and_canonicals_that_disagree_are_findings(table):
+    link = {"Link": '</a>; rel="canonical"'}
+    two = "<link rel=canonical href=/b><link rel=canonical href=/c>"
+    put(
+        table,
+        *(page(f"/{status}", "", status=status) for status in (300, 301, 302, 303, 304, 307, 308)),
+        page("/leads", "", status=302, redirect_to=HOME),
+        page("/agree", "<link rel=canonical href=/a>", headers=link),
+        page("/header", "<link rel=canonical href=/b>", headers=link),
+        page("/two", f"<head>{two}</head>"),
+        page("/error", f"<head>{two}</head>", status=404),
+    )
+
+    found = sections(audit(table, "example.com"))
+
+    assert [row[0] for row in found["no-location"].rows] == [301, 302, 303, 307, 308]
+    assert found["canonical-conflict"].rows == (
+        ("https://example.com/header", "https://example.com/b", "https://example.com/a"),
+        ("https://example.com/two", "https://example.com/b", "https://example.com/c"),
+    )
 
 
 def test_an_audit_finds_redirects_that_lead_astray_and_no_others(table):

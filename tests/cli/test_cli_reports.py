@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from running import Run
 
+import audited_site
 import webtable
 import webtable.reports
 from webtable import Page
@@ -37,6 +39,19 @@ def site() -> None:
     with webtable.open("webtable.db", create=True) as table, table.writer() as writer:
         for one in SITE:
             writer.put(one)
+
+
+def test_the_command_of_each_finding_lists_exactly_its_pages(run: Run) -> None:
+    with webtable.open("webtable.db", create=True) as table:
+        audited_site.stored(table)
+
+    sections = json.loads(run("audit", "audited.example", "--format", "json").out)["sections"]
+
+    for section in sections:
+        assert section["count"] == len(section["rows"]) > 0, section["name"]
+        listed = run(*shlex.split(section["command"])[1:], "--format", "jsonl")
+        rows = [json.loads(line) for line in listed.lines]
+        assert audited_site.named(rows) == audited_site.named(section["rows"]), section["name"]
 
 
 BOTH = {"audit": ["audit", "example.com"], "compare": ["compare", "example.com", "--since", "7d"]}

@@ -52,7 +52,11 @@ HEADERS = {
         "noindex",
         "otherbot: unavailable_after: 25 jun 2010 15:00:00 pst",
     ),
-    "a bot after a date": (["unavailable_after: 2010-06-25, 360spider: none"], "unavailable_after: 2010-06-25", "360spider: none"),
+    "a bot after a date": (
+        ["unavailable_after: 2010-06-25, 360spider: none"],
+        "unavailable_after: 2010-06-25",
+        "360spider: none",
+    ),
     "lines joined by a browser": (["googlebot: noindex\nnoarchive"], "noarchive", "googlebot: noindex"),
     "the name of all": (["robots: noindex"], "noindex", None),
     "a line without a rule": (["googlebot:"], None, None),
@@ -80,9 +84,9 @@ MARKUP = {
         "googlebot: noindex",
     ),
     "no rules for robots": ("<meta name=rating content=all><meta name=referrer content=none>", None, None),
-    "other facts": ("<meta name=viewport content='width=device-width'><meta name=google content=notranslate>", None, None),
+    "other facts": ("<meta name=viewport content='width=1'><meta name=google content=notranslate>", None, None),
     "a comment": ("<!-- <meta name=robots content=noindex> --><meta name=robots content=index>", "index", None),
-    "another attribute": ("<meta name=robots value=noindex><meta name=robots content=index data-was=noindex>", "index", None),
+    "another attribute": ("<meta name=robots value=none><meta name=robots content=index data-was=none>", "index", None),
     "a bot within the rules for all": ("<meta name=robots content='badbot: noindex'>", None, "badbot: noindex"),
 }  # fmt: skip
 

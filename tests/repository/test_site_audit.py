@@ -46,7 +46,7 @@ def plain_groups(pages, by):
     found = defaultdict(list)
     for page in pages:
         value = page.digest if by == "content" else page.title
-        if value and value.strip():
+        if value and value.strip() and 200 <= page.status < 300:
             found[value].append(page)
     # By their first pages, as dicts keep their order.
     return [
@@ -66,7 +66,7 @@ def plain_titles(pages, longest):
     for page in titled:
         sharing[page.title].append(page.url)
     return [
-        *(TitleProblem("missing", page.url, None) for page in shown if page not in titled),
+        *(TitleProblem("missing", page.url, None) for page in shown if page not in titled and page.has_body),
         *(
             TitleProblem("duplicate", url, title, len(urls) - 1)
             for title, urls in sorted(sharing.items())

@@ -6,7 +6,6 @@ They are made of the answers of a table, which hands itself in: so this module i
 from __future__ import annotations
 
 import heapq
-import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -14,8 +13,8 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
+from operator import attrgetter, methodcaller
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, get_args
 
 from webtable._clock import clock
 from webtable._messages import message_of, text_of
@@ -23,15 +22,16 @@ from webtable.display import Shown, ShowsItself
 from webtable.display.markup import Markup, bar, document, escaped, shares, shortened, table, tag, terms, web_link
 from webtable.display.text import class_bounds, class_name, plural, size_class, size_text
 from webtable.errors import IndexNeeded, InvalidArgument, MissingExtra
-from webtable.page.facts import is_html_page
 from webtable.progress import counting
 from webtable.repository.arguments import MOST_FINDINGS, moments
 from webtable.repository.indexes.index import SIMILARITY
 from webtable.repository.questions.captures import Crawl
 from webtable.repository.questions.changes import CHANGE_KINDS
-from webtable.repository.reading.page_counts import OTHERS, UNKNOWN, PageCounts, grouping, language_of
+from webtable.repository.questions.findings import BOT, FINDINGS, TESTS, in_another_language
+from webtable.repository.questions.redirect_chains import ChainProblem
+from webtable.repository.reading.page_counts import OTHERS, UNKNOWN, PageCounts, grouping
 from webtable.repository.reading.scope import Scope, Site, named_site, site_text
-from webtable.rowkey.urls import canonical_or_none, split_url
+from webtable.rowkey.urls import split_url
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from webtable.repository.links.links import BrokenLink
     from webtable.repository.metrics import Metrics
     from webtable.repository.questions.changes import Change, ChangeKind
+    from webtable.repository.questions.findings import Finding
     from webtable.repository.questions.redirect_chains import RedirectChain
     from webtable.repository.questions.titles import TitleProblem
 
@@ -513,8 +514,6 @@ def _pair(name: str, before: Page | None, after: Page | None) -> object:
 # --- An audit: counts, the largest pages and findings about heads, of one pass over the metadata of a site ------------
 
 
-# As the robots tag of a page or its X-Robots-Tag says it: none is short for noindex, nofollow.
-_NOT_INDEXED = re.compile(r"\b(noindex|none)\b")
 _GROUPINGS: Final[tuple[Grouping, ...]] = ("status", "type", "language", "size")
 _MOST_GROUPS: Final = 1_000
 _MOST_OF_THEM: Final = 0.8
@@ -546,11 +545,9 @@ class SiteCounts(PageCounts):
 
     def __init__(self, most: int) -> None:
         super().__init__({name: grouping(name, limit=_MOST_GROUPS) for name in _GROUPINGS})
+        self.made_at: Final = clock.now()
         self.hosts: int = 0
-        self.undescribed: Final = FirstRows(most)
-        self.without_h1: Final = FirstRows(most)
-        self.elsewhere: Final = FirstRows(most)
-        self.not_indexed: Final = FirstRows(most)
+        self.findings: Final = {name: FirstRows(most) for name in FINDINGS}
         self._largest: list[tuple[int, str, str]] = []
         self._with_body = 0
         self._limit = most
@@ -568,8 +565,9 @@ class SiteCounts(PageCounts):
                 heapq.heappush(self._largest, entry)
             else:
                 heapq.heappushpop(self._largest, entry)
-        if 200 <= page.status < 300:
-            self._look_at(page)
+        for name, holds in TESTS.items():
+            if holds(page, self.made_at):
+                self.findings[name].add(*(_VALUES[column.name](page) for column in _AUDIT_OUTLINES[name][2]))
 
     def by_pages(self, by: Grouping) -> tuple[NamedGroup, ...]:
         """Return the groups of the grouping *by*, the one with the most pages first."""
@@ -596,18 +594,6 @@ class SiteCounts(PageCounts):
         rows = sorted(self._largest, key=lambda entry: (-entry[0], entry[1]))
         return FirstRows(self._limit, [(url, title, size) for size, url, title in rows], self._with_body)
 
-    def _look_at(self, page: Page) -> None:
-        """Add the findings about the head of *page*, which is neither an error nor a redirect."""
-        if page.has_body and is_html_page(page):
-            if not page.description:
-                self.undescribed.add(page.url, page.title)
-            if not page.h1:
-                self.without_h1.add(page.url, page.title)
-        if page.canonical and canonical_or_none(page.canonical) != page.url:
-            self.elsewhere.add(page.url, page.canonical)
-        if page.robots and _NOT_INDEXED.search(page.robots):
-            self.not_indexed.add(page.url, page.robots)
-
 
 # --- The sections of an audit: answers of the table, and findings of the pass over all pages --------------------------
 
@@ -617,6 +603,7 @@ _EXAMPLES = 3
 _PAGES, _URLS = Heading("pages", "number"), Heading("urls", "urls")
 _OF_COPIES = (_PAGES, _SIZE, _URLS)
 _OF_HEADS = (_URL, _TITLE)
+_CANONICAL = Heading("canonical", "url")
 _AUDIT_OUTLINES: Final[Mapping[str, Outline]] = {
     "broken-links": (
         "Broken links",
@@ -633,6 +620,11 @@ _AUDIT_OUTLINES: Final[Mapping[str, Outline]] = {
         "Chains of two redirects or more, loops, and redirects whose end is an error or is not stored.",
         (Heading("redirects", "number"), Heading("end", "text"), _URLS),
     ),
+    "no-location": (
+        "Redirects without a target",
+        "Pages with the status of a redirect, without a Location that leads anywhere.",
+        (_STATUS, _URL),
+    ),
     "orphans": (
         "Orphans",
         "Pages to which no link, frame or redirect of another stored page leads.",
@@ -640,39 +632,56 @@ _AUDIT_OUTLINES: Final[Mapping[str, Outline]] = {
     ),
     "same-content": (
         "Same content",
-        "Groups of pages whose bodies are the same, byte for byte, the group with the most pages first.",
+        "Groups of pages whose bodies are the same, byte for byte, without errors and redirects, the largest first.",
         _OF_COPIES,
     ),
     "near-duplicates": (
         "Nearly the same text",
-        "Groups of pages that share 80 % of their text or more, the group with the most pages first.",
+        "Groups of pages that share 80 % of their text or more, without errors and redirects, the largest first.",
         _OF_COPIES,
     ),
     "same-title": (
         "Same title",
-        "Groups of pages with one title, the group with the most pages first.",
+        "Groups of pages with one title, without errors and redirects, the largest first.",
         (_PAGES, _TITLE, _URLS),
     ),
     "titles": (
         "Titles",
-        "HTML pages without a title, or with one of over 60 characters, which search engines cut.",
+        "HTML pages with status 200 without a title, or with one of over 60 characters, which search engines cut.",
         (Heading("problem", "text"), _URL, _TITLE),
     ),
-    "no-description": ("Without a description", "HTML pages without a description in their head.", _OF_HEADS),
-    "no-h1": ("Without a heading", "HTML pages without a heading of the first level (h1).", _OF_HEADS),
+    "no-description": (
+        "Without a description",
+        "HTML pages with status 200 without a description in their head.",
+        _OF_HEADS,
+    ),
+    "no-h1": ("Without a heading", "HTML pages with status 200 without a heading of the first level (h1).", _OF_HEADS),
+    "not-judged": (
+        "Not judged",
+        "HTML pages with status 200 whose body is not stored: whether they lack a title, a description or a heading is "
+        "not known.",
+        _OF_HEADS,
+    ),
     "canonical-elsewhere": (
         "Canonical elsewhere",
         "Pages that name another URL as the one for their content.",
-        (_URL, Heading("canonical", "url")),
+        (_URL, _CANONICAL),
+    ),
+    "canonical-conflict": (
+        "Canonicals that disagree",
+        "Pages that name two URLs as the one for their content, in their head or the header Link: neither is obeyed.",
+        (_URL, _CANONICAL, Heading("other_canonical", "url")),
     ),
     "noindex": (
         "Not to be indexed",
-        "Pages that tell search engines not to list them (robots: noindex or none).",
-        (_URL, Heading("robots", "text")),
+        "Pages that tell search engines, or Google's alone, not to list them (noindex, none, or unavailable_after a "
+        "moment that is over).",
+        (_URL, Heading("robots", "text"), Heading(BOT, "text")),
     ),
     "other-language": (
         "Another language",
-        "Pages in another language than the site{}: it is in that of four fifths of its pages that have one.",
+        "Pages with status 200 in another language than the site{}: it is in that of four fifths of its pages "
+        "that have one.",
         (_URL, Heading("language", "text"), Heading("told_by", "text"), _TITLE),
     ),
     "largest": (
@@ -680,6 +689,12 @@ _AUDIT_OUTLINES: Final[Mapping[str, Outline]] = {
         "Those with the largest bodies, by the bytes that were sent.",
         (_URL, _TITLE, _SIZE),
     ),
+}
+_COLUMNS: Final = {BOT: "robots_by_bot"}
+"""The columns of pages that are called otherwise in a section."""
+_VALUES: Final[Mapping[str, Callable[[Page], object]]] = {
+    BOT: methodcaller("robots_for", BOT),
+    **{name: attrgetter(name) for name in ("url", "title", "status", "canonical", "other_canonical", "robots")},
 }
 Findings = FirstRows | Callable[[], Iterable[tuple[object, ...]]]
 """The findings of a section, or a function that asks the table for them."""
@@ -699,10 +714,11 @@ class AuditSections:
         """Yield the sections: the answers to questions, and the findings of the pass over all pages."""
         table, site = self.table, self.site
         named = shlex.quote(self.named)
-        pages = f"pages {named} --format csv --columns url,"
         yield self._section("broken-links", self._broken)
         yield self._section("errors", lambda: ((page.status, page.url, page.fetched_at) for page in table.errors(site)))
-        yield self._section("redirect-chains", self._chains)
+        problems = " ".join(f"--problem {problem}" for problem in get_args(ChainProblem))
+        yield self._section("redirect-chains", self._chains, f"redirect-chains {named} {problems}")
+        yield self._of_pages("no-location", counts)
         yield self._section(
             "orphans", lambda: ((page.url, page.status, page.title) for page in table.links.orphans(site))
         )
@@ -711,13 +727,21 @@ class AuditSections:
             groups = f"near-duplicate-groups {named}"
             yield self._section("near-duplicates", lambda: _copies(table.near_duplicate_groups(site)), groups)
         yield self._section("same-title", self._same_title, f"duplicate-groups {named} --by title")
-        yield self._section("titles", self._titles)
-        yield self._section("no-description", counts.undescribed, f"{pages}description")
-        yield self._section("no-h1", counts.without_h1, f"{pages}h1")
-        yield self._section("canonical-elsewhere", counts.elsewhere, f"{pages}canonical")
-        yield self._section("noindex", counts.not_indexed, f"{pages}robots")
-        yield self._of_languages(counts, f"{pages}language,language_detected")
-        yield self._section("largest", counts.largest)
+        yield self._section("titles", self._titles, f"titles {named} --problem missing --problem 'too long'")
+        yield self._of_pages("no-description", counts)
+        yield self._of_pages("no-h1", counts)
+        yield self._of_pages("not-judged", counts)
+        yield self._of_pages("canonical-elsewhere", counts)
+        yield self._of_pages("canonical-conflict", counts)
+        yield self._of_pages("noindex", counts)
+        yield self._of_languages(counts)
+        yield self._section("largest", counts.largest, f"largest {named} --min-size 1")
+
+    def _of_pages(self, name: Finding, counts: SiteCounts) -> Section:
+        """Return the section of what was found on single pages, whose command shows the same columns."""
+        columns = ",".join(_COLUMNS.get(column.name, column.name) for column in _AUDIT_OUTLINES[name][2])
+        command = f"pages {shlex.quote(self.named)} --finding {name} --columns {columns}"
+        return self._section(name, counts.findings[name], command)
 
     def _section(self, name: str, findings: Findings, command: str = "") -> Section:
         """Return a section, left out if an index or a package is missing; its *command* is by default of its name."""
@@ -733,9 +757,14 @@ class AuditSections:
             return replace(section, left_out=text_of(message_of(exc), lambda words: f"{self.program} {words}"))
         return section.filled(first)
 
-    def _of_languages(self, counts: SiteCounts, command: str) -> Section:
+    def _of_languages(self, counts: SiteCounts) -> Section:
         main = counts.main_language
         findings: Findings = FirstRows(self.limit)
+        named = shlex.quote(self.named)
+        command = f"stats {named} --by language"
+        if main:
+            columns = "url,language,language_detected,title"
+            command = f"pages {named} --status 200 --not-language {main} --columns {columns}"
         # All pages are read once more, but only where the counts say that some will be listed.
         if main and any(group.name not in (main, UNKNOWN) for group in counts.by_pages("language")):
             findings = partial(self._in_others, main)
@@ -744,7 +773,7 @@ class AuditSections:
 
     def _in_others(self, main: str) -> Iterator[tuple[object, ...]]:
         for page in self.table.pages(self.site):
-            if 200 <= page.status < 300 and language_of(page) not in (main, None):
+            if page.status == 200 and in_another_language(page, main):
                 yield page.url, page.language, "the text" if page.language_detected else "the page", page.title
 
     def _broken(self) -> Iterator[tuple[object, ...]]:
@@ -757,8 +786,7 @@ class AuditSections:
 
     def _chains(self) -> Iterator[tuple[object, ...]]:
         for chain in self.table.redirect_chains(self.site):
-            is_wrong = chain.is_loop or chain.length > 1 or chain.end is None or chain.end >= 400
-            if is_wrong:
+            if chain.problems:
                 end = "a loop" if chain.is_loop else "not stored" if chain.end is None else str(chain.end)
                 yield chain.length, end, chain.urls
 

@@ -224,13 +224,13 @@ def _question_link(request: ViewRequest, command: str) -> str | None:
         return None
     options = {(option.flag or option.name).replace("_", "-"): option.name for option in listing.options}
     arguments = (option.name for option in listing.options if option.is_argument)
-    query: dict[str, str] = {}
+    query: dict[str, list[str]] = {}
     words = iter(texts)
     for word in words:
         if not word.startswith("--"):
-            query[next(arguments)] = word
+            query[next(arguments)] = [word]
         elif word == "--format":
             next(words)
         else:
-            query[options.get(word[2:], word[2:])] = next(words)
+            query.setdefault(options.get(word[2:], word[2:]), []).append(next(words))
     return request.link(f"/q/{name}", **query)

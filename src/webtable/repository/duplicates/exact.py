@@ -11,6 +11,7 @@ from webtable.repository.answers.listing import BY_URL, SITE, URL, Listing, List
 from webtable.repository.answers.tokens import number_of
 from webtable.repository.indexes.index import DIGEST, HIGHEST_SIZE
 from webtable.repository.indexes.pages import IndexQuestion, SitePageOptions
+from webtable.repository.questions.findings import is_content
 from webtable.repository.questions.page import stored_page
 from webtable.repository.questions.pages import SortedQuestion, url_at
 from webtable.repository.reading.temporary_tables import TemporaryTables
@@ -85,7 +86,8 @@ LISTING = Listing(
     ),
     help="""List the groups of pages that have the same content, or the same title: the group with the most pages first.
 
-    Each has the digest or the title, how many pages, how many bytes in all, and the first ten URLs.
+    Errors and redirects are left out. Each has the digest or the title, how many pages, how many bytes in all, and the
+    first ten URLs.
     """,
 )
 
@@ -150,7 +152,7 @@ class DuplicateGroupsQuestion(GroupsQuestion[DuplicateGroup]):
         self.title: str = f"{self.pages.label} in groups of the same {by}"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[DuplicateGroup]:
-        valued = ((value_of(page, self.by), page) for page in self.pages.all(damage))
+        valued = ((value_of(page, self.by), page) for page in self.pages.all(damage) if is_content(page))
         members = ((value, self.pages.by_url(page.url), size_of(page)) for value, page in valued if value)
         with TemporaryTables() as scratch:
             for value, pages, size, urls in groups(scratch, members, self.window.order, after):

@@ -19,6 +19,7 @@ from webtable.repository.arguments import LIKE
 from webtable.repository.duplicates.exact import GroupsQuestion, groups, size_of
 from webtable.repository.indexes.index import SIMILARITY, place_of
 from webtable.repository.page_storage.cells import BODY_ROWS
+from webtable.repository.questions.findings import is_content
 from webtable.repository.questions.pages import ScopeRows, TableQuestion
 from webtable.repository.reading.scan import ScanSpec, in_key_order
 from webtable.repository.reading.temporary_tables import TemporaryTables
@@ -294,7 +295,7 @@ class NearDuplicateGroupsQuestion(GroupsQuestion[NearDuplicateGroup]):
 def _fill(context: TableContext, pages: ScopeRows, scratch: TemporaryTables, damage: Damage) -> int:
     """Fill the tables of *scratch* with the pages that have a signature, and return the number of these."""
     count = 0
-    stored = pages.all(damage)
+    stored = filter(is_content, pages.all(damage))
     while piece := list(islice(stored, _PIECE)):
         read = damage.sift(read_and_signed(context, [(context.key.encode(page.url), page) for page in piece]))
         signed = list(enumerate((page for page in read if page._similarity), count))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
+from webtable._clock import clock
 from webtable._messages import Argument
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.page.page import Page
@@ -20,6 +21,8 @@ from webtable.repository.answers.listing import BY_URL, MAX_SIZE, MIN_SIZE, SITE
 from webtable.repository.answers.results import Explanation, Question
 from webtable.repository.arguments import check_numbers
 from webtable.repository.hosts.entries import narrowed_ranges, site_meant
+from webtable.repository.questions.findings import FINDINGS, TESTS, Finding, in_another_language
+from webtable.repository.reading.page_counts import language_code
 from webtable.repository.reading.read_ahead import PIECE_ROWS, ROWS_AT_ONCE, read_ahead
 from webtable.repository.reading.scan import ScanSpec, in_key_order, in_storage_order
 from webtable.repository.reading.scope import PLAIN_KEY
@@ -301,12 +304,15 @@ LISTING = Listing(
         ListingOption("content_type", "Only of this media type, as in text/html.", flag="type"),
         MIN_SIZE,
         MAX_SIZE,
+        ListingOption("finding", "Only those of this section of an audit.", choices=FINDINGS),
+        ListingOption("not_language", "Only in a known language other than this one, as in de.", metavar="CODE"),
     ),
     examples=(
         "webtable pages example.com --limit 20",
         "webtable pages https://docs.example.com/guide/ --status 404 --status 410",
         "webtable pages https://example.com/ --columns url,title,etag --format csv",
         "webtable pages all --type application/pdf --min-size 5MB",
+        "webtable pages example.com --finding noindex --columns url,robots,robots_by_bot",
         "webtable pages example.com --format jsonl | jq .title",
     ),
     is_of_pages=True,
@@ -319,19 +325,29 @@ LISTING = Listing(
 
 
 class Condition(NamedTuple):
-    """Which pages are wanted among those of a scope: by status, by media type, by size in bytes, both ends included."""
+    """Which pages are wanted among those of a scope: by status, media type, size in bytes with both ends, and more.
+
+    That is what an audit finds on them, and a language that they are not in.
+    """
 
     status: int | Collection[int] | None = None
     content_type: str | None = None
     min_size: int | None = None
     max_size: int | None = None
+    finding: Finding | None = None
+    not_language: str | None = None
+
+    @property
+    def is_of_columns(self) -> bool:
+        """Whether `met` can tell, which sees columns and no pages."""
+        return self.finding is None and self.not_language is None
 
     def filter(self) -> tuple[Callable[[Page], bool] | None, str]:
         """Return a test whether a page is wanted (None: each is), and its words in the question.
 
         Raises `InvalidArgument`.
         """
-        status, content_type, low, high = self
+        status, content_type, low, high, finding, other_than = self
         # A text is a collection too, and no status.
         codes: list[Any] = [status] if isinstance(status, str) or not isinstance(status, Collection) else list(status)
         for code in () if status is None else codes:
@@ -340,6 +356,13 @@ class Condition(NamedTuple):
         wanted = None if status is None else set(codes)
         if content_type is not None and (not isinstance(content_type, str) or "/" not in content_type):
             raise InvalidArgument(f"content_type={content_type!r} must be a media type, as in 'text/html'")
+        if finding is not None and finding not in FINDINGS:
+            raise InvalidArgument(f"finding={finding!r} must be one of {', '.join(FINDINGS)}")
+        language = other_than and language_code(other_than)
+        if other_than is not None and not language:
+            raise InvalidArgument(
+                f"not_language={other_than!r} must be the code of a language, as in not_language='de'"
+            )
         check_numbers(min_size=low, max_size=high)
         if low is not None and high is not None and high < low:
             raise InvalidArgument(f"max_size={high} is below ", Argument("min_size", low))
@@ -348,6 +371,7 @@ class Condition(NamedTuple):
         label = "".join(f", {name} {value}" for name, value in conditions.items() if value is not None)
         if not label:
             return None, ""
+        has_finding, at = TESTS[finding] if finding else None, clock.now()
 
         def keep(page: Page) -> bool:
             return (
@@ -355,6 +379,8 @@ class Condition(NamedTuple):
                 and (content_type is None or page.content_type == content_type.strip().lower())
                 and (low is None or (page.size is not None and page.size >= low))
                 and (high is None or (page.size is not None and page.size <= high))
+                and (has_finding is None or has_finding(page, at))
+                and (not language or in_another_language(page, language))
             )
 
         return keep, label
@@ -372,7 +398,7 @@ class Condition(NamedTuple):
 
     def columns(self, wanted: Sequence[Column]) -> Sequence[Column]:
         """Return the columns *wanted*, and those that the condition needs."""
-        tested = PAGES.chosen([_FIELD.get(name, name) for name, value in self._asdict().items() if value is not None])
+        tested = PAGES.chosen([_FIELD[name] for name, value in self._asdict().items() if value is not None])
         return tuple(dict.fromkeys([*wanted, *tested]))
 
     def met(self, batch: pa.RecordBatch, wanted: Sequence[Column]) -> pa.RecordBatch:
@@ -392,8 +418,8 @@ class Condition(NamedTuple):
         return kept.select([column.name for column in wanted])
 
 
-# Conditions whose column is not called as they are.
-_FIELD = {"status": "status", "min_size": "size", "max_size": "size"}
+_FIELD = {"status": "status", "content_type": "content_type", "min_size": "size", "max_size": "size"}
+"""The column that a condition is about."""
 
 
 class PagesQuestion(ScopeQuestion[Page]):
@@ -428,7 +454,9 @@ class PagesQuestion(ScopeQuestion[Page]):
 
     def batches(
         self, columns: Sequence[Column], after: bytes | None, expected: int | None, damage: Damage
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> Iterator[pa.RecordBatch] | None:
+        if not self.condition.is_of_columns:
+            return None
         # Without bodies and links: `Results` asks for batches only if no column needs the records.
         codec = self.context.codec
         spec = self.pages.spec(Wanted(codec.select(None), containing=self.likely), expected=expected)

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from webtable.errors import InvalidURL
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.listing import SITE, Listing
+from webtable.repository.questions.findings import label_of, problem_option, problems_of
 from webtable.repository.questions.page import MAX_HOPS, target_of
 from webtable.repository.questions.pages import ScopeRows, SortedQuestion, pieces_of, url_at
 from webtable.repository.reading.temporary_tables import TemporaryTables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from webtable.page.page import Page
     from webtable.repository.answers.results import Window
@@ -53,6 +54,9 @@ _NOT_REACHED = """
 """
 
 
+ChainProblem = Literal["long", "loop", "error", "missing"]
+
+
 @dataclass(frozen=True, slots=True)
 class RedirectChain:
     """The `urls` of a chain of redirects, from the first to the last; `length` is the number of redirects.
@@ -65,6 +69,17 @@ class RedirectChain:
     length: int
     is_loop: bool
     end: int | None
+
+    @property
+    def problems(self) -> frozenset[ChainProblem]:
+        """What is wrong with it: it is `long`, a `loop`, its end is an `error` or `missing`."""
+        is_of: dict[ChainProblem, bool] = {
+            "long": self.length > 1,
+            "loop": self.is_loop,
+            "error": self.end is not None and self.end >= 400,
+            "missing": self.end is None,
+        }
+        return frozenset(name for name, holds in is_of.items() if holds)
 
 
 REDIRECT_CHAINS = declared(
@@ -81,15 +96,18 @@ LISTING = Listing(
     "redirect_chains",
     REDIRECT_CHAINS,
     orders=("url",),
-    options=(SITE,),
+    options=(SITE, problem_option(ChainProblem)),
     examples=(
         "webtable redirect-chains example.com",
+        "webtable redirect-chains example.com --problem loop --problem missing",
         "webtable redirect-chains example.com --columns length,is_loop,end,urls --format csv > chains.csv",
     ),
     help="""List the chains of redirects: all URLs of each, how many redirects, whether it is a loop, the last page's
     status.
 
-    A chain begins where no other redirect of the site leads, may leave the site, and is followed for 20 redirects.
+    A chain begins where no other redirect of the site leads, may leave the site, and is followed for 20 redirects. It
+    is a problem if it is long (two redirects or more) or a loop, if its end is an error, or missing, as it is not
+    stored.
     """,
 )
 
@@ -100,9 +118,16 @@ class RedirectChainsQuestion(SortedQuestion[RedirectChain]):
     listing = LISTING
     notes: Sequence[str] = (f"the next pages of {CHAINS_AT_ONCE} chains are read by one call",)
 
-    def __init__(self, context: TableContext, scope: Scope, window: Window) -> None:
+    def __init__(
+        self,
+        context: TableContext,
+        scope: Scope,
+        window: Window,
+        problem: ChainProblem | Collection[ChainProblem] | None,
+    ) -> None:
         super().__init__(context, scope, window)
-        self.title: str = f"chains of redirects{self.pages.label_after('from')}"
+        self.problems: frozenset[str] | None = problems_of(problem, ChainProblem)
+        self.title: str = f"chains of redirects{self.pages.label_after('from')}{label_of(self.problems)}"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[RedirectChain]:
         pages = self.pages
@@ -111,7 +136,9 @@ class RedirectChainsQuestion(SortedQuestion[RedirectChain]):
             scratch.fill("hops", ((pages.by_url(url), _place(pages, target)) for url, target in led), 2)
             _find_begins(scratch)
             begins = scratch.rows("SELECT place FROM begins WHERE place > ? ORDER BY place", (after or b"",))
-            yield from _chains(self.context, (url_at(place) for (place,) in begins), expected, damage)
+            for chain in _chains(self.context, (url_at(place) for (place,) in begins), expected, damage):
+                if self.problems is None or not self.problems.isdisjoint(chain.problems):
+                    yield chain
 
     def place(self, result: RedirectChain) -> bytes:
         return self.pages.by_url(result.urls[0])

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from webtable.errors import InvalidArgument
-from webtable.page.facts import is_html_page
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.listing import SITE, Listing, ListingOption
 from webtable.repository.arguments import MAX_TITLE
 from webtable.repository.duplicates.exact import value_of
+from webtable.repository.questions.findings import is_judged, is_read, label_of, problem_option, problems_of
 from webtable.repository.questions.pages import SortedQuestion, url_at
 from webtable.repository.reading.temporary_tables import TemporaryTables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from webtable.repository.answers.results import Window
     from webtable.repository.context import TableContext
@@ -32,11 +32,14 @@ _SHARING = "SELECT place FROM found WHERE title = ? AND place > ? ORDER BY place
 _TOO_LONG = "SELECT place, title FROM found WHERE characters > ? AND place > ? ORDER BY place"
 
 
+Problem = Literal["missing", "duplicate", "too long"]
+
+
 @dataclass(frozen=True, slots=True)
 class TitleProblem:
     """A problem with the title of a page; for a `duplicate`, how many `others` have it too."""
 
-    problem: Literal["missing", "duplicate", "too long"]
+    problem: Problem
     url: str
     title: str | None
     others: int = 0
@@ -60,9 +63,11 @@ LISTING = Listing(
     options=(
         SITE,
         ListingOption("max_length", "The most characters that a title may have.", "number", MAX_TITLE),
+        problem_option(Problem),
     ),
     examples=(
         "webtable titles example.com",
+        "webtable titles example.com --problem missing --problem 'too long'",
         "webtable titles https://example.com/ --max-length 70 --format csv > titles.csv",
     ),
     help="""List the HTML pages with status 200 whose title is missing, is that of other pages too, or is too long.
@@ -81,17 +86,25 @@ class TitlesQuestion(SortedQuestion[TitleProblem]):
 
     listing = LISTING
 
-    def __init__(self, context: TableContext, scope: Scope, window: Window, max_length: int) -> None:
+    def __init__(
+        self,
+        context: TableContext,
+        scope: Scope,
+        window: Window,
+        max_length: int,
+        problem: Problem | Collection[Problem] | None,
+    ) -> None:
         super().__init__(context, scope, window)
         if type(max_length) is not int or not 0 < max_length < 2**63:
             raise InvalidArgument(f"max_length={max_length!r} must be a number of characters, 1 or more")
         self.max_length = max_length
         problems = f"a title that is missing, of several pages, or of over {max_length} characters"
-        self.title: str = f"{self.pages.label} with {problems}"
+        self.problems: frozenset[str] | None = problems_of(problem, Problem)
+        self.title: str = f"{self.pages.label} with {problems}{label_of(self.problems)}"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[TitleProblem]:
         # Pages that people read.
-        read = (page for page in self.pages.all(damage) if page.status == 200 and is_html_page(page))
+        read = (page for page in self.pages.all(damage) if is_read(page) and (page.title or is_judged(page)))
         titles = ((value_of(page, "title"), page) for page in read)
         with TemporaryTables(_TABLE) as scratch:
             rows = (
@@ -100,7 +113,9 @@ class TitlesQuestion(SortedQuestion[TitleProblem]):
             )
             scratch.fill("found", rows, 3)
             scratch.run(_INDEX)
-            yield from _problems(scratch, self.max_length, after or b"0")
+            for problem in _problems(scratch, self.max_length, after or b"0"):
+                if self.problems is None or problem.problem in self.problems:
+                    yield problem
 
     def place(self, result: TitleProblem) -> bytes:
         title = (result.title or "").encode("utf-8", "surrogatepass") if result.problem == "duplicate" else b""

@@ -75,7 +75,12 @@ def language_of(page: Page) -> str | None:
     >>> [language_of(Page(url="https://example.com/", language=one)) for one in ("pt-br", "de_at", "english", None)]
     ['pt', 'de', None, None]
     """
-    language = _LANGUAGE.match((page.language or "").lower())
+    return language_code(page.language or "")
+
+
+def language_code(name: str) -> str | None:
+    """Return the language of *name*, as in `pt` for `pt-BR`; None if it is no code of one."""
+    language = _LANGUAGE.match(name.lower())
     return language[1] if language else None
 
 

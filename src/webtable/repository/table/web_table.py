@@ -56,10 +56,11 @@ if TYPE_CHECKING:
     from webtable.repository.questions.captures import Crawl, Unresolved
     from webtable.repository.questions.changes import Change, ChangeKind
     from webtable.repository.questions.difference import Difference
+    from webtable.repository.questions.findings import Finding
     from webtable.repository.questions.page import History, Resolution
-    from webtable.repository.questions.redirect_chains import RedirectChain
+    from webtable.repository.questions.redirect_chains import ChainProblem, RedirectChain
     from webtable.repository.questions.stats import Stats
-    from webtable.repository.questions.titles import TitleProblem
+    from webtable.repository.questions.titles import Problem, TitleProblem
     from webtable.repository.reports import Audit
     from webtable.repository.writing.outcomes import OutcomeCallback, RetryCallback
     from webtable.repository.writing.writer import Writer
@@ -451,6 +452,8 @@ class WebTable(ShowsItself):
         content_type: str | None = None,
         min_size: int | None = None,
         max_size: int | None = None,
+        finding: Finding | None = None,
+        not_language: str | None = None,
         columns: Sequence[str] | None = None,
         limit: int | None = None,
         after: str | None = None,
@@ -458,13 +461,15 @@ class WebTable(ShowsItself):
     ) -> Pages:
         """Return the pages of *site*, lazily; without their bodies unless *columns* names them.
 
-        *status*, *content_type*, *min_size* and *max_size* (in bytes, both included) choose among the pages; all rows
-        of the site are read for that. *columns* names those of its tables and frames; `body` (also for `text`),
-        `outlinks` and `link_counts` are read only if they are named, and the other fields of pages always are. Pages
-        come in the order of their URL keys (host reversed, then path, query, scheme), or with `order="storage"` as they
-        are stored, which is faster where many salts take part.
+        *status*, *content_type*, *min_size* and *max_size* (in bytes, both included) choose among the pages, *finding*
+        those of a section of `audit` ("no-description", "no-h1", "not-judged", "canonical-elsewhere",
+        "canonical-conflict", "noindex", "no-location"), *not_language* those in a known language other than that one,
+        as in "de"; all rows of the site are read for that. *columns* names those of its tables and frames; `body` (also
+        for `text`), `outlinks` and `link_counts` are read only if they are named, and the other fields of pages always
+        are. Pages come in the order of their URL keys (host reversed, then path, query, scheme), or with
+        `order="storage"` as they are stored, which is faster where many salts take part.
         """
-        condition = questions.pages.Condition(status, content_type, min_size, max_size)
+        condition = questions.pages.Condition(status, content_type, min_size, max_size, finding, not_language)
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
         return questions.pages.PagesQuestion(self._context, scope, window, condition, columns).answer()
 
@@ -614,7 +619,8 @@ class WebTable(ShowsItself):
     ) -> Results[DuplicateGroup]:
         """Return the groups of two or more pages with the same content (digest), or *by* the same "title".
 
-        Pages of every status count; pages without a body, or without a title, are in no group. The groups with the most
+        Errors and redirects, which have no content of their own, are in no group, nor are pages without a body, or
+        without a title. The groups with the most
         `pages` come first, or those with the most `bytes`; each has its first ten URLs.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
@@ -644,28 +650,37 @@ class WebTable(ShowsItself):
         site: Site | None = None,
         *,
         max_length: int = MAX_TITLE,
+        problem: Problem | Collection[Problem] | None = None,
         limit: int | None = None,
         after: str | None = None,
         order: str = "problem",
     ) -> Results[TitleProblem]:
         """Return what is wrong with titles: missing ones, then duplicates, then those longer than *max_length*.
 
-        Only HTML pages with status 200 count. Duplicates come by title, the others by URL; a page may come both as a
-        duplicate and as too long. *max_length* is in characters.
+        Only HTML pages with status 200 count; one that is stored without its body is not known to lack a title.
+        *problem* chooses "missing", "duplicate" or "too long", or several of them. Duplicates come by title, the others
+        by URL; a page may come both as a duplicate and as too long. *max_length* is in characters.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        return questions.titles.TitlesQuestion(self._context, scope, window, max_length).answer()
+        return questions.titles.TitlesQuestion(self._context, scope, window, max_length, problem).answer()
 
     def redirect_chains(
-        self, site: Site | None = None, *, limit: int | None = None, after: str | None = None, order: str = "url"
+        self,
+        site: Site | None = None,
+        *,
+        problem: ChainProblem | Collection[ChainProblem] | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
     ) -> Results[RedirectChain]:
         """Return the chains of redirects, by the URL where each begins: one to which no other page of *site* redirects.
 
         A loop that nothing leads into begins at its first URL. A chain continues through stored pages of other sites,
-        for 20 redirects at most, as in `resolve`.
+        for 20 redirects at most, as in `resolve`. *problem* chooses those that are "long" (two redirects or more) or a
+        "loop", whose end is an "error" (a status of 400 or above) or "missing" (not stored), or several of these.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        return questions.redirect_chains.RedirectChainsQuestion(self._context, scope, window).answer()
+        return questions.redirect_chains.RedirectChainsQuestion(self._context, scope, window, problem).answer()
 
     def crawls(
         self,
