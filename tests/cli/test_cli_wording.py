@@ -11,8 +11,10 @@ import pytest
 from running import Run
 
 import webtable
+from listing_examples import words_of
 from webtable import cli
 from webtable.cli.commands import COMMANDS
+from webtable.questions import LISTINGS
 from webtable.repository.maintenance import summary
 
 
@@ -120,3 +122,50 @@ def test_no_command_is_printed_but_by_the_session_and_no_store_but_by_its_name()
                     value=ast.Attribute(value=ast.Name(id="this" | "self"), attr="store" | "typed")
                 ):
                     pytest.fail(f"{path.name}:{node.lineno}: {ast.unparse(node)}")
+
+
+# What no public method does.
+OF_THE_COMMAND_LINE = {"backup rescue FILE", "backup snapshot", "backup snapshot --apply", "keys splits --regions 16"}
+
+
+def test_each_command_in_a_message_of_the_library_has_the_call_that_a_program_makes_instead():
+    for path in Path(webtable.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Call(func=ast.Name(id="Command"), args=[words], keywords=[]):
+                    assert getattr(words, "value", None) in OF_THE_COMMAND_LINE | {"hosts", "near-duplicates"}, (
+                        f"{path.name}:{node.lineno}"
+                    )
+
+
+@pytest.mark.parametrize(
+    "listing", [listing for listing in LISTINGS.values() if listing.indexes], ids=lambda it: it.name
+)
+def test_a_question_without_its_index_names_the_command_that_adds_it_and_no_call(run: Run, listing):
+    with webtable.open("bare.db", create=True, indexes=[]):
+        pass
+
+    told = run("-s", "bare.db", listing.name.replace("_", "-"), *words_of(listing)).err
+
+    assert re.search(r"webtable -s bare\.db index add \w+", told)
+    assert not re.search(r"\btable\.|webtable\.open|\bwith_|\(\)", told)
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["search", "a", "all", "--order", "relevance"], "webtable search-index create"),
+        (["search-index", "refresh"], "webtable search-index create"),
+        (["keys", "advise", "--compare", "nothing", "urls.txt"], "--compare 'nothing' must be one of host, domain"),
+        (["pages", "example.com", "--not-language", "1"], "--not-language '1' must be the code of a language"),
+    ],
+)
+def test_an_error_names_commands_and_options_and_no_call_of_python(run: Run, words: list[str], told: str):
+    Path("urls.txt").write_text("https://example.com/\n")
+
+    done = run(*words)
+
+    assert done.code
+    assert told in done.err
+    assert not re.search(r"\btable\.|webtable\.open|\(\)", done.err)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 import typer
 
 from webtable._clock import clock
+from webtable._messages import message_of, text_of
 from webtable.cli import completion
 from webtable.cli.exit_codes import NOT_DONE, complain, end_if_damaged, exit_code, note, report_damage
 from webtable.cli.options import DryRunOption, ResumeOption, WorkersOption, YesOption, resuming
@@ -177,13 +178,13 @@ class IndexLine(NamedTuple):
     of: str
 
 
-def index_lines(table: WebTable) -> list[IndexLine]:
-    """Return the indexes of *table*, by name."""
+def index_lines(table: WebTable, command: Callable[[str], str]) -> list[IndexLine]:
+    """Return the indexes of *table*, by name; *command* returns the line that runs some words."""
     lines = [IndexLine(name, state.phase, state.of) for name, state in table.indexes.states().items()]
     try:
         text = table.search_index.state()
     except WebTableError as exc:  # a directory that is damaged, or tantivy is not installed here
-        return [*lines, IndexLine("full text", "unusable", str(exc))]
+        return [*lines, IndexLine("full text", "unusable", text_of(message_of(exc), command))]
     if text is not None:
         lines.append(IndexLine("full text", "ready" if text.is_complete else "building", f"{text.settings.text} text"))
     return lines
@@ -201,7 +202,7 @@ def list_(ctx: typer.Context, format: FormatOption = None) -> None:
         webtable index list --format jsonl
     """
     with session(ctx).open() as table:
-        lines = index_lines(table)
+        lines = index_lines(table, session(ctx).command)
     write_records(lines, [column("name", share=3), column("phase"), column("of")], format, asked_for=False)
     if not lines:
         note("no indexes")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -395,10 +395,12 @@ def advise(
             metavar="A,B,C", help="The designs to compare: host, domain, url, none, hash, random. Default: all."
         ),
     ] = None,
-    design: Annotated[
+    designs: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="MODULE:KEY", help="A key of yours to compare with them, by its importable name; may be repeated."
+            "--design",
+            metavar="MODULE:KEY",
+            help="A key of yours to compare with them, by its importable name; may be repeated.",
         ),
     ] = None,
     regions: Annotated[int, typer.Option(metavar="N", help="Regions of the table.")] = 16,
@@ -407,9 +409,10 @@ def advise(
         int | None,
         typer.Option(metavar="N", help="How many keys are written at a time. Default: a 64th of all, at least 100."),
     ] = None,
-    ask: Annotated[
+    questions: Annotated[
         list[str] | None,
         typer.Option(
+            "--ask",
             metavar="QUESTIONS",
             help="What you will ask, with weights, as in 'channel, sent between: 3; latest of channel'; may be "
             "repeated. Only yours count then. Default: what each design is made for.",
@@ -458,7 +461,7 @@ def advise(
 
     if column is not None and not _COLUMN.fullmatch(column):
         raise InvalidArgument(f"column={column!r} must be family:qualifier")
-    own = own_keys(design or ())
+    own = own_keys(designs or ())
     of_rows = bool(files) and holds_rows(files or (), own)
     measured = partial(
         advice.advise,
@@ -466,15 +469,14 @@ def advise(
         regions=regions,
         servers=servers,
         window=window,
-        questions=_questions(ask) if ask else None,
+        questions=_questions(questions) if questions else None,
         column=column,
         value_bytes=value_bytes,
     )
-    with _as_option():
-        if of_rows:
-            result = _of_rows(RowFiles(files or (), own), measured)
-        else:
-            result = _of_files(files, measured) if files else _of_table(ctx, measured)
+    if of_rows:
+        result = _of_rows(RowFiles(files or (), own), measured)
+    else:
+        result = _of_files(files, measured) if files else _of_table(ctx, measured)
     write_advice(result, format)
 
 
@@ -489,6 +491,8 @@ def _designs(
             raise InvalidArgument(f"compare={compare!r}: designs for URLs are not compared on rows of other values")
         return own
     named = WEB_DESIGNS if compare is None else output.parse_names(compare)
+    if wrong := [name for name in named if name not in WEB_DESIGNS]:
+        raise InvalidArgument(f"compare={wrong[0]!r} must be one of {', '.join(WEB_DESIGNS)}")
     return [*named, *_url_designs(own)]
 
 
@@ -496,19 +500,8 @@ def _questions(ask: Sequence[str]) -> list[str]:
     """Return the questions of an option that is repeated, each with its weight."""
     questions = [question for text in ask for question in text.split(";") if question.strip()]
     if not questions:
-        raise InvalidArgument(f"--ask {ask[0]!r} must be one or more questions, as in 'channel, sent between'")
+        raise InvalidArgument(f"questions={ask[0]!r} must be one or more questions, as in 'channel, sent between'")
     return questions
-
-
-@contextmanager
-def _as_option() -> Iterator[None]:
-    """Let an error in the questions name the option that they come from."""
-    try:
-        yield
-    except InvalidArgument as exc:
-        if not str(exc).startswith("questions="):
-            raise
-        raise InvalidArgument(f"--ask {str(exc).removeprefix('questions=')}") from exc
 
 
 def _of_files(files: Sequence[str], measured: Callable[[Iterable[str]], Advice]) -> Advice:
@@ -562,5 +555,4 @@ def _url_designs(keys: Mapping[str, RowKey]) -> list[Design]:
     try:
         return [url_design(name, key) for name, key in keys.items()]
     except InvalidArgument as exc:
-        reason = f"--design {str(exc).removeprefix('designs: ')}"
-        raise InvalidArgument(f"{reason}. Rows with such values are read from JSON Lines (.jsonl)") from exc
+        raise InvalidArgument(f"{exc}. Rows with such values are read from JSON Lines (.jsonl)") from exc

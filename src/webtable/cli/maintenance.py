@@ -110,7 +110,7 @@ def _facts_of(this: CommandSession, *, count: bool, schema: bool) -> tuple[list[
         with this.open() as table:
             with progress_bar("info", "page") as counting:
                 held = table_summary(table, count=count, on_progress=counting)
-            indexes = index_lines(table)
+            indexes = index_lines(table, this.command)
             facts = _facts(table.store, table.table, table.name, table.layout, held, indexes, schema=schema)
             return list(facts), held
     except LayoutMismatch:  # perhaps rows under a declared key, which are no web table

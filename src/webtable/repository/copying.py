@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from webtable import errors
 from webtable._clock import EPOCH, clock, milliseconds, moment_of, now_in_milliseconds, possible_moment
-from webtable._messages import Command
+from webtable._messages import Command, Words
 from webtable.errors import DamagedRow, WebTableError
 from webtable.page.page import Page
 from webtable.page.parts import Link
@@ -925,8 +925,10 @@ def check_kept(source: TableContext, ttl: int | None, name: str) -> None:
         raise errors.ExpiredCapture(
             f"{source.codec.damaged(old.key, column, '').url or source.name}: a capture of {at:%Y-%m-%d} "
             f"is older than the {ttl / 86400:g} days for which {name} keeps content: let it keep content "
-            "longer (webtable copy --ttl none for a new table, else ",
-            Command("alter --ttl none"),
+            "longer (",
+            Words("a new table with ttl=None", "webtable copy --ttl none for a new table"),
+            ", else ",
+            Command("alter --ttl none", python="table.maintenance.alter(ttl=None)"),
             "). Nothing was written",
         )
 

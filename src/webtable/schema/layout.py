@@ -10,7 +10,7 @@ import msgspec
 
 from webtable._checksums import UNREADABLE, unsealed, with_checksum
 from webtable._limits import KEY_FORMAT, LAYOUT_FORMAT, check_format
-from webtable._messages import Command, Message
+from webtable._messages import Command, Message, Words
 from webtable.errors import InvalidArgument, LayoutMismatch
 from webtable.rowkey import RowKey, Salt, WebKey, suffix_list_version
 from webtable.rowkey.web import SaltSource
@@ -176,7 +176,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         if header.compression == "zstd-site":
             raise LayoutMismatch(
                 f"{table}: its bodies are compressed with dictionaries of their sites (zstd-site), which this version "
-                "of webtable does not read; with the version that made it: webtable copy SRC DST --compression zstd"
+                "of webtable does not read; with the version that made it: ",
+                Words("table.maintenance.copy(…)", "webtable copy SRC DST --compression zstd"),
             )
         try:
             layout = msgspec.convert(web.with_plain_columns(msgspec.json.decode(unsealed(stored))), cls)
@@ -271,7 +272,7 @@ def check_layout(table: str, stored: Layout, wanted: Layout) -> None:
     if differences:
         # Only these options can be altered.
         fix = (
-            Message("; ", Command("alter"), " changes that")
+            Message("; ", Command("alter", python="table.maintenance.alter(…)"), " changes that")
             if all(difference.startswith(("ttl:", "versions:")) for difference in differences)
             else ""
         )

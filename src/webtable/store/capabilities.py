@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from webtable._messages import Command
+from webtable._messages import Command, Words
 from webtable.errors import CapabilityError
 from webtable.schema import DEFAULT_TTL, DEFAULT_VERSIONS, ShellCommand
 from webtable.store.rows import MAX_CELL
@@ -82,8 +82,10 @@ class OptionalCalls:
         """
         raise CapabilityError(
             f"{self.name}: this store is not a file that can be copied; ",
-            Command("export"),
-            " and webtable copy bring what is in the table elsewhere",
+            Command("export", python="webtable.formats.write_export(…)"),
+            ", and ",
+            Words("table.maintenance.copy(…)", "webtable copy"),
+            " bring what is in the table elsewhere",
         )
 
     @classmethod
@@ -94,7 +96,9 @@ class OptionalCalls:
         if *path* exists, `StoreRefused` if nothing can be read, and `CapabilityError` if the store is not a file.
         """
         raise CapabilityError(
-            f"{url.text}: this store is not a file; ", Command("doctor"), " says what is wrong with it"
+            f"{url.text}: this store is not a file; ",
+            Command("doctor", python="webtable.maintenance.doctor(…)"),
+            " says what is wrong with it",
         )
 
     def search_index(self, table: str) -> SearchIndex | None:  # noqa: ARG002

@@ -115,7 +115,11 @@ def refresh(context: TableContext, on_progress: Progress | None = None, *, every
     """Bring the full text up to date; with *every* compare all pages, not only those fetched since the last time."""
     full_text = full_text_of(context)
     if full_text is None:
-        raise IndexNeeded(f"{context.name}: the table has no full text: ", Command("search-index create"), " adds it")
+        raise IndexNeeded(
+            f"{context.name}: the table has no full text: ",
+            Command("search-index create", python="table.search_index.create()"),
+            " adds it",
+        )
     index = full_text.index
     with closing(index):
         began, filled = clock.now(), index.filled()

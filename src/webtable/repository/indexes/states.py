@@ -181,17 +181,17 @@ class Indexes:
             raise IndexNeeded(
                 f"{self._name}: {question} needs the index {name!r}, which is being dropped: once it is "
                 "dropped, add it with ",
-                Command(f"index add {name}"),
+                Command(f"index add {name}", python=f"table.indexes.add({name!r})"),
             )
         if index is None:
             raise IndexNeeded(
                 f"{self._name}: {question} needs the index {name!r}, which the table does not have: add it with ",
-                Command(f"index add {name}"),
+                Command(f"index add {name}", python=f"table.indexes.add({name!r})"),
             )
         if index.state.phase == "building":
             raise IndexNeeded(
                 f"{self._name}: {question} needs the index {name!r}, which is not complete yet: complete it with ",
-                Command(f"index rebuild {name}"),
+                Command(f"index rebuild {name}", python=f"table.indexes.rebuild({name!r})"),
             )
         return index
 
@@ -230,14 +230,14 @@ class Indexes:
             raise LayoutMismatch(
                 f"{self._name} has the index {name!r}, which every writer needs: {exc}. Make it importable, or "
                 "drop it with ",
-                Command(f"index drop {name}"),
+                Command(f"index drop {name}", python=f"table.indexes.drop({name!r})"),
             ) from exc
         if index is None:
             raise IndexNotNamed(
                 f"{self._name} has the index {name!r}, which every writer needs. The table names {state.of!r} "
                 "for it, which is not imported unless you name it too: if you trust it, use webtable "
                 f"--index {state.of} …, or {VARIABLE}, or import its module; or drop the index with ",
-                Command(f"index drop {name}"),
+                Command(f"index drop {name}", python=f"table.indexes.drop({name!r})"),
             )
         if index.name != name:
             raise LayoutMismatch(

@@ -16,7 +16,7 @@ import msgspec
 
 from webtable import errors, schema
 from webtable._clock import clock
-from webtable._messages import Command, Message
+from webtable._messages import Command, Message, Words
 from webtable.repository.indexes.index import WEB_INDEXES
 from webtable.repository.indexes.states import Indexes, defined
 from webtable.repository.page_storage.cells import written
@@ -204,7 +204,11 @@ class NewWebTable(NamedTuple):
         return (schema.meta_table(table).name, schema.queue_table(table).name, *indexes)
 
 
-_REMEDY = Message("Apply it with ", Command("create --alter-families"), ", or in the HBase shell")
+_REMEDY = Message(
+    "Apply it with ",
+    Command("create --alter-families", python="webtable.maintenance.create(…, alter_families=True)"),
+    ", or in the HBase shell",
+)
 
 
 class StoredWebTable(msgspec.Struct, frozen=True):
@@ -263,9 +267,9 @@ class StoredWebTable(msgspec.Struct, frozen=True):
             )
             raise errors.LayoutMismatch(
                 f"{self.name} has other indexes: the table has {has}, the options have {requested}; change them with ",
-                Command("index add"),
+                Command("index add", python="table.indexes.add(…)"),
                 " and ",
-                Command("index drop"),
+                Command("index drop", python="table.indexes.drop(…)"),
             )
 
     def drifted(self) -> list[schema.Plan]:
@@ -368,9 +372,17 @@ _FIXED = {
     "digest": "a body that is stored already would not be recognized when it comes again",
     "plain_columns": "pages that are stored already would not have them, and searches use them",
     "regions": "the regions of a table in use split on their own",
-    "indexes": Message("indexes have their own commands: ", Command("index add"), " and ", Command("index drop")),
+    "indexes": Message(
+        "indexes have their own commands: ",
+        Command("index add", python="table.indexes.add(…)"),
+        " and ",
+        Command("index drop", python="table.indexes.drop(…)"),
+    ),
 }
-_COPY = "create another table with it and copy the pages: webtable copy SRC DST with that option"
+_COPY = Message(
+    "create another table with it and copy the pages: ",
+    Words("table.maintenance.copy(…)", "webtable copy SRC DST with that option"),
+)
 
 
 class AlterOptions(TypedDict, total=False):
@@ -398,7 +410,7 @@ def options_of(arguments: Mapping[str, Any]) -> dict[str, schema.OptionValue]:
         elif name == "families":
             options.update(_flat(value))
         elif reason := _FIXED.get(name):
-            fix = "" if name in ("indexes", "regions") else f": {_COPY}"
+            fix = "" if name in ("indexes", "regions") else ": " + _COPY
             raise errors.NotAlterable(f"{name} cannot be altered, since " + reason + fix)
         else:
             raise errors.InvalidArgument(f"{name}={value!r}: only ttl, versions and families can be altered")

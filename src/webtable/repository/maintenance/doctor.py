@@ -85,9 +85,14 @@ def missing_checks(checked: CheckedTable) -> Iterator[Check]:
         yield well("tables", "none is missing")
         return
     names = ", ".join(map(repr, sorted(checked.missing)))
-    fix = Message("restore what is missing from a backup; or create it again, empty, with ", Command("create"))
+    fix = Message(
+        "restore what is missing from a backup; or create it again, empty, with ",
+        Command("create", python="webtable.open(…, create=True)"),
+    )
     if checked.table not in checked.missing:
-        fix += Message(", and fill that of an index with ", Command("index rebuild NAME"))
+        fix += Message(
+            ", and fill that of an index with ", Command("index rebuild NAME", python="table.indexes.rebuild(…)")
+        )
     yield failed("tables", f"missing: {names}, while the layout is still stored", fix)
 
 
@@ -97,7 +102,11 @@ def family_checks(checked: CheckedTable) -> Iterator[Check]:
     if not drifted:
         yield well("families", "they match the layout")
     for plan in drifted:
-        fix = Message(Command("create --alter-families")) if plan.wanted.name == checked.table else "in the HBase shell"
+        fix = (
+            Message(Command("create --alter-families", python="webtable.maintenance.create(…, alter_families=True)"))
+            if plan.wanted.name == checked.table
+            else "in the HBase shell"
+        )
         yield warned("families", "; ".join(str(plan).splitlines()), fix + f": {'; '.join(plan.shell().splitlines())}")
 
 
@@ -109,10 +118,18 @@ def text_checks(checked: CheckedTable) -> Iterator[Check]:
     """Yield whether the full text is complete, if the table has any."""
     text_state = state(checked.context)
     if text_state is not None and not text_state.is_complete:
-        yield warned("full text", "it is not complete", Message(Command("search-index refresh"), ", which goes on"))
+        yield warned(
+            "full text",
+            "it is not complete",
+            Message(Command("search-index refresh", python="table.search_index.refresh()"), ", which goes on"),
+        )
     elif text_state is not None and text_state.as_of is not None and clock.now() - text_state.as_of > LONG_WAIT:
         text = f"it has the captures up to {text_state.as_of:%Y-%m-%d %H:%M}Z"
-        yield warned("full text", text, Message(Command("search-index refresh"), ", which adds later ones"))
+        yield warned(
+            "full text",
+            text,
+            Message(Command("search-index refresh", python="table.search_index.refresh()"), ", which adds later ones"),
+        )
     elif text_state is not None:
         yield well("full text", f"complete, {size_text(text_state.bytes)}")
 
@@ -127,17 +144,31 @@ def index_checks(checked: CheckedTable) -> Iterator[Check]:
         if index.state.phase == "building":
             text = f"{name} is not complete: questions cannot use it yet"
             yield warned(
-                "indexes", text, Message(Command(f"index rebuild {name}"), ", which goes on where it was interrupted")
+                "indexes",
+                text,
+                Message(
+                    Command(f"index rebuild {name}", python=f"table.indexes.rebuild({name!r})"),
+                    ", which goes on where it was interrupted",
+                ),
             )
         elif index.state.phase == "retired":
-            yield warned("indexes", f"the drop of {name} was interrupted", Message(Command(f"index drop {name}")))
+            yield warned(
+                "indexes",
+                f"the drop of {name} was interrupted",
+                Message(Command(f"index drop {name}", python=f"table.indexes.drop({name!r})")),
+            )
         else:
             try:
                 _ = index.index
                 continue
             except errors.LayoutMismatch as exc:
                 yield warned(
-                    "indexes", message_of(exc), Message("name it to every writer, or ", Command(f"index drop {name}"))
+                    "indexes",
+                    message_of(exc),
+                    Message(
+                        "name it to every writer, or ",
+                        Command(f"index drop {name}", python=f"table.indexes.drop({name!r})"),
+                    ),
                 )
         unusual = True
     if not unusual:
@@ -159,7 +190,11 @@ def freshness_checks(checked: CheckedTable) -> Iterator[Check]:
         text += f"; {unfinished:,} of these were left by writers that died"
     # Batches that died are counted after ten minutes, but only by a run.
     if unfinished or (since is not None and clock.now() - moment_of(since) > LONG_WAIT):
-        yield warned("freshness", text, Message("run ", Command("links refresh"), ", regularly from cron"))
+        yield warned(
+            "freshness",
+            text,
+            Message("run ", Command("links refresh", python="table.links.refresh()"), ", regularly from cron"),
+        )
     else:
         yield well("freshness", text)
 
@@ -187,7 +222,11 @@ _AT_ONCE: Final = 16
 _LEAST_LEFT: Final = 0.5
 """With fewer seconds left no more rows are read: they would not come in time."""
 _AHEAD: Final = timedelta(minutes=1)
-_MENDED = Message("store newer captures of these pages, or delete them; ", Command("verify all"), " finds each of them")
+_MENDED = Message(
+    "store newer captures of these pages, or delete them; ",
+    Command("verify all", python="table.maintenance.verify()"),
+    " finds each of them",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +269,7 @@ def digest_checks(checked: CheckedTable, deepness: Deepness) -> Iterator[Check]:
         yield well("digests", text)
     if verification.inconsistent:
         text = f"the newest capture of {verification.inconsistent:,} of these pages disagrees with their history"
-        yield failed("history", text, Message("run: ", Command("index repair --all")))
+        yield failed("history", text, Message("run: ", Command("index repair --all", python="table.indexes.repair(…)")))
 
 
 def _rows(checked: CheckedTable, deepness: Deepness) -> Iterator[Row]:
@@ -267,7 +306,9 @@ _SPLIT: Final = Message(
     Command("keys splits --regions 16"),
     " names split points",
 )
-_COUNTS: Final = Message(Command("stats all --by region"), " counts their pages")
+_COUNTS: Final = Message(
+    Command("stats all --by region", python="table.stats(webtable.ALL, by=['region'])"), " counts their pages"
+)
 
 
 def region_checks(checked: CheckedTable) -> Iterator[Check]:
@@ -468,7 +509,7 @@ def _of_table(store: Store, table: str, time: Deadline, deepness: Deepness) -> I
     if stored is None:
         fix = Message(
             "correct the file or the table in the URL; restore a table that is lost; or create it with ",
-            Command("create"),
+            Command("create", python="webtable.open(…, create=True)"),
         )
         yield failed("layout", message_of(not_there(store, table)), fix)
         return
@@ -516,7 +557,10 @@ def _made(name: str, time: Deadline, look: Callable[[], Iterable[Check]]) -> lis
             failed(
                 name,
                 message_of(exc),
-                Message("restore the table from a backup, or create it again, empty, with ", Command("create")),
+                Message(
+                    "restore the table from a backup, or create it again, empty, with ",
+                    Command("create", python="webtable.open(…, create=True)"),
+                ),
             )
         )
     except errors.WebTableError as exc:
@@ -529,7 +573,9 @@ def _made(name: str, time: Deadline, look: Callable[[], Iterable[Check]]) -> lis
 def _opening_remedy(error: errors.WebTableError) -> str:
     match error:
         case errors.TableNotFound():
-            return Message("correct the path, or create the table with ", Command("create"))
+            return Message(
+                "correct the path, or create the table with ", Command("create", python="webtable.open(…, create=True)")
+            )
         case errors.NewerFormat():
             return "use the version of webtable that created the file, or a later one"
         case errors.OlderFormat():

@@ -165,7 +165,7 @@ def not_there(store: Store, table: str) -> TableNotFound:
                 f"{store.name} has a table {table!r}, but not its layout, which should be in "
                 f"{meta_table(table).name!r}. If it has pages, restore that table: with another layout they "
                 "would not be found. If its creation was interrupted, ",
-                Command("create"),
+                Command("create", python="webtable.open(…, create=True)"),
                 " with the same options completes it",
             )
         )

@@ -114,7 +114,7 @@ def expired(page: Page, ttl: int | None, now: datetime) -> errors.ExpiredCapture
     return errors.ExpiredCapture(
         f"{page.url[:200]}: fetched_at={page.fetched_at:%Y-%m-%d} is older than the {ttl / 86400:g} "
         "days for which the table keeps content: let it keep everything (",
-        Command("alter --ttl none"),
+        Command("alter --ttl none", python="table.maintenance.alter(ttl=None)"),
         ") to store old captures",
     )
 
@@ -258,7 +258,7 @@ def hidden(page: Page, stored: Stored) -> errors.HiddenByDelete | None:
             f"{page.url[:200]}: a delete of {deleted.until:%Y-%m-%d %H:%M:%S} UTC hides this capture, "
             f"which is of {page.fetched_at:%Y-%m-%d %H:%M:%S}: fetch the page again, or forget the "
             "deletes (",
-            Command("compact"),
+            Command("compact", python="table.maintenance.compact()"),
             ") to store older captures",
         ),
         deleted.until,

@@ -352,7 +352,7 @@ def web_design(name: str, *, digits: int = 2) -> Design:
     if name in WEB_DESIGNS:
         key = WebKey(Salt.none() if name == "none" else Salt(name, digits))  # type: ignore[arg-type]
         return replace(_web_design(name, key.parts), encode=key.encode)
-    raise InvalidArgument(f"designs: {name!r} must be one of {', '.join(WEB_DESIGNS)}")
+    raise InvalidArgument(f"designs={name!r} must be one of {', '.join(WEB_DESIGNS)}")
 
 
 def _web_design(name: str, key: RowKey) -> Design:
@@ -378,11 +378,11 @@ def url_design(name: str, key: RowKey | WebKey) -> Design:
     """
     declared = key.parts if isinstance(key, WebKey) else key
     if not isinstance(declared, RowKey):
-        raise InvalidArgument(f"designs: {name!r} must be a declared key, but is of the type {type(key).__name__}")
+        raise InvalidArgument(f"designs={name!r} must be a declared key, but is of the type {type(key).__name__}")
     times = times_of(declared)
     if unknown := no_url_values(declared):
         raise InvalidArgument(
-            f"designs: {name!r} is made of {', '.join(declared.names)}, and a URL has no {', '.join(unknown)}; it "
+            f"designs={name!r} is made of {', '.join(declared.names)}, and a URL has no {', '.join(unknown)}; it "
             f"has {', '.join(URL_VALUES)}, and its arrival for a time"
         )
     questions = _URLQuestions(declared, times)

@@ -143,7 +143,8 @@ FILE: Final = "search.json"
 _MOST_BYTES: Final = 1_000_000
 FOLDER: Final = re.compile(r"index-[0-9a-f]{16}")
 _REMEDY: Final = Message(
-    "it can be built again from the pages: empty the directory, then ", Command("search-index create")
+    "it can be built again from the pages: empty the directory, then ",
+    Command("search-index create", python="table.search_index.create()"),
 )
 
 
@@ -810,5 +811,8 @@ def _new_folder() -> str:
 
 def _needed(directory: Path, state: DirectoryState | None) -> DirectoryState:
     if state is None:
-        raise StoreError(f"{directory}: there is no full text: ", Command("search-index create"))
+        raise StoreError(
+            f"{directory}: there is no full text: ",
+            Command("search-index create", python="table.search_index.create()"),
+        )
     return state

@@ -102,7 +102,7 @@ def meaning(name: str, exc: sqlite3.Error, *, closed: bool) -> StoreError:
                 f"{name}: {exc}: full text needs SQLite's FTS5, and of SQLite 3.43 or newer where it was "
                 f"created by such a one, but this Python has SQLite {sqlite3.sqlite_version}: use another "
                 "Python, or drop the full text where it was created: ",
-                Command("search-index drop"),
+                Command("search-index drop", python="table.search_index.drop()"),
             )
         case _:
             return StoreRefused(f"{name}: {exc}")

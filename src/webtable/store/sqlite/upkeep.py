@@ -223,7 +223,13 @@ def _disk(path: Path) -> Check:
         return failed("disk", text, "free some space: the next write may fail")
     if free < min(LITTLE_FREE, size):
         return warned(
-            "disk", text, Message("free some space; ", Command("compact"), " takes as much again as the file")
+            "disk",
+            text,
+            Message(
+                "free some space; ",
+                Command("compact", python="table.maintenance.compact()"),
+                " takes as much again as the file",
+            ),
         )
     return well("disk", text)
 

@@ -386,7 +386,7 @@ class NativeStore(base.HBaseBase):
             f"{self.name}: HBase keeps its snapshots itself; ",
             Command("backup snapshot --apply"),
             " takes them, and ",
-            Command("export"),
+            Command("export", python="webtable.formats.write_export(…)"),
             " writes files",
         )
 

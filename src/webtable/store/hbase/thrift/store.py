@@ -402,7 +402,7 @@ class HBaseStore(HBaseBase):
             f"{self.name}: the gateways have no call for snapshots; ",
             Command("backup snapshot"),
             " writes the lines for the HBase shell that make them, and ",
-            Command("export"),
+            Command("export", python="webtable.formats.write_export(…)"),
             " writes files",
         )
 
