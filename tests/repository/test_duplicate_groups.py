@@ -38,7 +38,9 @@ with TemporaryTables() as scratch:
 def test_pages_of_one_content_are_a_group_whatever_else_they_say(site):
     site.store(
         site.page("/b", body=b"same", title="B"),
-        site.page("/a", body=b"same", title="A", status=404),
+        site.page("/a", body=b"same", title="A", content_type="text/plain"),
+        site.page("/error", body=b"same", status=404),
+        site.page("/redirect", body=b"same", status=301),
         site.page("/c", body=b"other"),
     )
 

@@ -30,8 +30,9 @@ def test_a_title_is_missing_is_that_of_others_or_is_too_long(site, html):
         html("/a", "Beta"),
         html("/z", "Alpha"),
         html("/y", "Alpha"),
-        html("/none", None),
-        html("/blank", " \t"),
+        html("/none", None, body=b"x"),
+        html("/blank", " \t", body=b"x"),
+        html("/not-judged", None),
         html("/fine", "Fine"),
     )
 
@@ -66,7 +67,7 @@ def test_characters_are_counted_and_not_bytes(site, html):
 
 
 def test_a_problem_tells_the_title(site, html):
-    site.store(html("/a", "a\0b" * 30), html("/b", None))
+    site.store(html("/a", "a\0b" * 30), html("/b", None, body=b"x"))
 
     assert list(site.table.titles(site.domain)) == [
         TitleProblem("missing", site.url("/b"), None, 0),
@@ -92,7 +93,7 @@ def test_a_page_without_a_type_counts_where_it_was_read_as_html(site):
 
 
 def test_a_page_that_cannot_be_read_is_left_out_and_told(site, html):
-    site.store(html("/a", None), html("/b", None))
+    site.store(html("/a", None), html("/b", None, body=b"x"))
     damage(site.table, site.url("/a"))
     answer = site.table.titles(site.domain)
 

@@ -104,8 +104,8 @@ class TitlesQuestion(SortedQuestion[TitleProblem]):
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[TitleProblem]:
         # Pages that people read.
-        read = (page for page in self.pages.all(damage) if is_read(page) and (page.title or is_judged(page)))
-        titles = ((value_of(page, "title"), page) for page in read)
+        read = filter(is_read, self.pages.all(damage))
+        titles = ((title, page) for page in read if (title := value_of(page, "title")) or is_judged(page))
         with TemporaryTables(_TABLE) as scratch:
             rows = (
                 (title, 0 if title is None else len(page.title or ""), self.pages.by_url(page.url))
