@@ -12,7 +12,7 @@
     webtable.rowkey       row keys
     webtable.schema       layouts, tables and column families
     webtable.store        the port to stores
-    webtable.formats      files of pages: WARC, WACZ, Parquet, JSON Lines
+    webtable.formats      files of pages: WARC, WACZ, ARC, HAR, Parquet, JSON Lines
     webtable.parallel     answers read by several processes
     webtable.reports      audits and comparisons of sites
     webtable.progress     progress bars

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import test_arc as arc
+import test_har as har
 from test_warc import record, response
 
 import webtable
@@ -80,7 +82,7 @@ def test_an_empty_file_is_said_to_be_empty_and_the_others_are_stored(run):
             "a WAT file, which has the metadata of pages and none of their",
         ),
         ("nowhere/*.warc.gz", "no file matches it"),
-        ("crawls", "a directory without a WARC, WACZ, JSON Lines or Parquet file in it"),
+        ("crawls", "a directory without a WARC, WACZ, ARC, HAR, JSON Lines or Parquet file in it"),
         ("none.warc.gz", "none.warc.gz: no such file"),
         ("s3://bucket/a.warc.gz", "aws s3 cp s3://bucket/a.warc.gz - | webtable ingest -"),
         ("https://example.com/a.warc.gz", "curl -sL https://example.com/a.warc.gz | webtable ingest -"),
@@ -142,6 +144,53 @@ def test_a_wacz_file_that_cannot_be_read_is_named_with_the_reason(run):
     done = run("ingest", "crawl.wacz")
 
     assert (done.code, "crawl.wacz, byte 0" in done.err, "its zip cannot be read" in done.err) == (1, True, True)
+
+
+@pytest.mark.parametrize("options", [(), ("--workers", "2"), ("--resume",), ("--limit", "record=1MB")])
+def test_arc_and_har_files_are_read_as_warc_files_are(run, options):
+    Path("crawl").mkdir()
+    Path("crawl/a.arc").write_bytes(arc.version_block() + arc.record("a"))
+    Path("crawl/b.arc.gz").write_bytes(b"".join(map(gzip.compress, (arc.version_block(), arc.record("b")))))
+    Path("crawl/c.har").write_bytes(har.har(har.entry("c"), har.entry("post", method="POST")))
+    Path("crawl/d.HAR.gz").write_bytes(gzip.compress(har.har(har.entry("d"))))
+    with zipfile.ZipFile("zip.zip", "w") as zipped:
+        zipped.writestr("e.arc", arc.version_block() + arc.record("e"))
+        zipped.writestr("f.har", har.har(har.entry("f")))
+        zipped.writestr("g.warc", record(response(), "https://example.com/g"))
+
+    done = run("ingest", "crawl", "zip.zip", *options)
+    again = run("ingest", "crawl", "zip.zip", *options)
+
+    assert (done.code, done.err) == (0, "")
+    assert "7 pages stored" in done.out
+    assert "from 5 files" in done.out
+    assert "POST 1" in done.out
+    assert [url.rpartition("/")[2] for url in urls(run)] == list("abcdefg")
+    assert ("0 pages stored" in again.out) == ("--resume" in options)
+
+
+@pytest.mark.parametrize("name", ["crawl.arc", "crawl.arc.gz", "crawl.har", "a pattern"])
+def test_arc_and_har_files_are_read_from_standard_input_and_by_a_pattern(run, name):
+    data = har.har(har.entry("a")) if "har" in name else arc.version_block() + arc.record("a")
+    data = gzip.compress(data) if name.endswith(".gz") else data
+    Path("crawl.arc").write_bytes(data)
+
+    done = run("ingest", "*.arc") if name == "a pattern" else run("ingest", "-", stdin=data)
+
+    assert (done.code, len(urls(run))) == (0, 1)
+
+
+def test_a_damaged_record_of_an_arc_and_of_a_har_file_is_named(run):
+    Path("a.arc").write_bytes(arc.version_block() + arc.record("a", wrong_by=30) + arc.record("b"))
+    Path("b.har").write_bytes(har.har({}, har.entry("c"))[:-1])
+
+    done = run("ingest", "a.arc", "b.har")
+
+    assert done.code == 1
+    assert "a.arc, byte" in done.err
+    assert "b.har, byte" in done.err
+    assert "the file ends inside its JSON" in done.err
+    assert len(urls(run)) == 2
 
 
 LIST = b'{"format": "json-pages-1.0", "id": "pages", "title": "All Pages"}\n'

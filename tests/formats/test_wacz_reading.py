@@ -142,12 +142,12 @@ def overlapping() -> bytes:
 
 HELD = in_memory({"archive/data.warc.gz": warc(1)})
 REFUSED = {
-    "a zip of something else": (in_memory({"a.txt": b"text"}), "without a WARC file"),
+    "a zip of something else": (in_memory({"a.txt": b"text"}), "without a WARC, ARC or HAR file"),
     "a list of WACZ files": (in_memory({"datapackage.json": b"{}"}), "needs these"),
     "cut": (HELD[:-30], "its zip cannot be read"),
     "encrypted": (flagged_as_encrypted(HELD), "unzip"),
     "one entry twice": (overlapping(), "overlap"),
-    "nested deeply": (in_memory({"a.wacz": in_memory({"b.wacz": HELD})}), "without a WARC file"),
+    "nested deeply": (in_memory({"a.wacz": in_memory({"b.wacz": HELD})}), "without a WARC, ARC or HAR file"),
     "no zip in it": (in_memory({"a.wacz": b"PK"}), "its zip cannot be read"),
 }
 

@@ -481,9 +481,7 @@ def test_a_block_that_does_not_match_its_digest_is_damaged_when_digests_are_veri
     assert "sha1 digest" in report.damaged[0].reason
 
 
-@pytest.mark.parametrize(
-    "data", [b"\x89PNG\r\n\x1a\n", b"<!doctype html><p>no", b"WAR", gzip.compress(b"some text", mtime=0)]
-)
+@pytest.mark.parametrize("data", [b"\x89PNG\r\n\x1a\n", b"WAR", gzip.compress(b"some text", mtime=0)])
 def test_a_file_that_is_no_warc_is_named(data, tmp_path):
     path = tmp_path / "picture.warc.gz"
     path.write_bytes(data)

@@ -120,7 +120,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
     "Ask: pages by an index": _listings("pages by an index"),
     "Ask: links": _listings("links"),
     "Write": {
-        "ingest": Listed("ingest", "Store the pages of WARC, WACZ, JSON and Parquet files"),
+        "ingest": Listed("ingest", "Store the pages of WARC, HAR, JSON and other files"),
         "export": Listed("export", "Write all captures as WARC, Parquet or JSON Lines files"),
         "import": Listed("imports", "Store what export has written"),
         "not-modified": Listed("page", "Record a 304 response"),

@@ -50,7 +50,8 @@ class UrlFiles:
     """The URLs in files, in their order, and the progress of reading them.
 
     A file is a list with one URL per line (blank lines and those that begin with # are skipped), or it holds pages:
-    WARC, WACZ or JSON Lines. Any of them may be compressed with gzip, zstd or LZ4. `-` is standard input, a list.
+    WARC, WACZ, ARC, HAR or JSON Lines. Any of them may be compressed with gzip, zstd or LZ4. `-` is standard input, a
+    list.
     """
 
     files: Sequence[str]
@@ -215,7 +216,8 @@ def ingest(
         list[str],
         typer.Argument(
             metavar="FILES",
-            help="WARC, WACZ, JSON Lines or Parquet, directories of them, patterns in quotes; - reads standard input.",
+            help="WARC, WACZ, ARC, HAR, JSON Lines or Parquet, directories of them, patterns in quotes; - reads "
+            "standard input.",
         ),
     ],
     types: Annotated[
@@ -244,7 +246,7 @@ def ingest(
     indexes: options.IndexesOption = None,
     regions: options.RegionsOption = 1,
 ) -> None:
-    """Store the pages of WARC, WACZ, JSON Lines and Parquet files.
+    """Store the pages of WARC, WACZ, ARC, HAR, JSON Lines and Parquet files.
 
     From a directory it takes the files with such names, in the order of their names, but not those in subdirectories; a
     pattern in quotes ('crawls/**/*.warc.gz') finds these.
@@ -263,10 +265,10 @@ def ingest(
     With --dry-run the files are read with the same limits, and the report is that of a real run, except for what only
     the table knows: which captures it already has, and which it would refuse.
 
-    The answer to a POST, a HEAD or another method than GET is no page: those in WARC files are left out and counted by
-    method. With --methods they are stored under a URL of their own, which has the method and what was sent in its query
-    (__wb_method=POST&name=value), as tools that replay archives look for them. A response without a request in the file
-    counts as one to GET.
+    The answer to a POST, a HEAD or another method than GET is no page: those in WARC and HAR files are left out
+    and counted by method. With --methods they are stored under a URL of their own, which has the method and what was
+    sent in its query (__wb_method=POST&name=value), as tools that replay archives look for them. A response without a
+    request in the file counts as one to GET.
 
     A damaged record is named and skipped, a damaged file ends at its last good record; the exit code is then 1.
 

@@ -385,7 +385,7 @@ def advise(
         list[str] | None,
         typer.Argument(
             metavar="FILES",
-            help="Lists with a URL a line, WARC, WACZ or JSON Lines; - reads a list from "
+            help="Lists with a URL a line, WARC, WACZ, ARC, HAR or JSON Lines; - reads a list from "
             "standard input. Default: a sample of the table's pages.",
         ),
     ] = None,

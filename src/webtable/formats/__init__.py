@@ -1,4 +1,4 @@
-"""Files of crawled pages: readers of WARC, WACZ, JSON Lines and Parquet; exports, archives, and files of answers."""
+"""Files of crawled pages: readers of WARC, WACZ, ARC, HAR, JSON Lines and Parquet; exports, archives, answers."""
 
 from typing import TYPE_CHECKING
 

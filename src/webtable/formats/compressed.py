@@ -423,6 +423,11 @@ class ByteStream:
         """The place of the next byte in the file (in a compressed one, of the beginning of its member)."""
         return self.begin + (self._offset if self._offsets.are_of_members else self._offset + self._at)
 
+    @property
+    def is_of_members(self) -> bool:
+        """Whether the file consists of compressed members, each with a checksum of its own."""
+        return self._offsets.are_of_members
+
     # A member can be read from its beginning only, and a record may begin inside of one.
     def restart(self) -> int:
         """Return where reading of the file can begin to reach the record at `mark`; called after each record.
@@ -487,6 +492,20 @@ class ByteStream:
                 last = (last + match[0])[-4:]
             if self._at < len(self._data) or not self._more():
                 return lines, last
+
+    def loaded(self, size: int) -> bytes:
+        """Return up to *size* of the bytes that are loaded already, without consuming them; they may be none."""
+        return self._data[self._at : self._at + size]
+
+    def skip_before(self, pattern: re.Pattern[bytes], longest: int) -> bool:
+        """Skip to where *pattern* matches, in at most *longest* bytes; to the end, and return False, if it does not."""
+        while (match := pattern.search(self._data, self._at)) is None:
+            self._at = max(self._at, len(self._data) - longest)
+            if not self._more():
+                self._at = len(self._data)
+                return False
+        self._at = match.start()
+        return True
 
     # A page is given on only after the checksum of its member was verified: what a damaged one becomes looks sound.
     def settle(self, end: bytes, start: bytes) -> None:

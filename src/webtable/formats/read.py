@@ -17,8 +17,13 @@ import msgspec
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.errors import FormatError, InvalidArgument, InvalidURL
+from webtable.formats.arc import FIRST_LINE, is_arc, read_arc
+from webtable.formats.arc import MEMBER_START as ARC_START
 from webtable.formats.compressed import BLOCK, ByteStream, DamagedMember, TooLong, pieces_of
+from webtable.formats.har import FIRST as HAR
+from webtable.formats.har import read_har
 from webtable.formats.http import parse_record_fields
+from webtable.formats.other_files import DERIVED, LOOKED_AT, description_of
 from webtable.formats.parquet import MAGIC, read_parquet
 from webtable.formats.read_report import (
     Damaged,
@@ -29,6 +34,7 @@ from webtable.formats.read_report import (
     ReadReport,
     check_announced,
     check_fields,
+    decoded_json,
 )
 from webtable.formats.wacz import MAGIC as ZIP
 from webtable.formats.wacz import ByteRange, is_wacz, warc_ranges
@@ -42,6 +48,7 @@ from webtable.page.parts import Status  # noqa: TC001 - msgspec reads the annota
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Callable, Collection, Iterator
 
 
@@ -52,8 +59,6 @@ _LONG = 1 << 20
 """The size above which a line is checked before it is decoded: a two-letter name takes 200 bytes of memory."""
 _MAX_NAMES = 100_000
 _BLANK = re.compile(rb"[\t\r\n ]+")
-_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)", re.DOTALL)
-"""An escape in JSON; its group is a surrogate that is not half of a pair."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # In the first line of pages.jsonl of WACZ; a quotation mark within a value of a page is escaped.
 _LIST_OF_PAGES = re.compile(rb'"format"\s*:\s*"json-pages-')
@@ -87,20 +92,14 @@ _names_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def read_jsonl(
-    stream: ByteStream,
-    source: str,
-    report: ReadReport,
-    types: Collection[str] | None,
-    limits: ReadLimits = DEFAULT_LIMITS,
-    *,
-    skip: int = 0,
+    stream: ByteStream, source: str, report: ReadReport, options: WARCOptions, *, skip: int = 0
 ) -> Iterator[Page]:
     """Yield the pages of a JSON Lines file after the first *skip* of its lines.
 
     A line that is not a page is skipped, and reported with its number, or with its place in bytes if the file was not
     read from its beginning or a part of it is lost. Raises `DamagedFile` for the list of pages of a web archive.
     """
-    number = 1
+    types, limits, number = options.types, options.limits, 1
     if (stream.gaps or stream.begin) and stream.peek(1) not in b"{\t\r\n ":
         stream.skip_to(b"\n")  # the end of a line whose beginning is in a damaged member
     if stream.peek(3) == _BYTE_ORDER_MARK:
@@ -138,7 +137,7 @@ def _page(line: bytes, report: ReadReport, limits: ReadLimits) -> Page:
     try:
         if len(line) > _LONG:
             _check_long(line, limits)
-        line, read = _decoded(line, report)
+        line, read = decoded_json(_decoder, line, report)
         report.add_unknown_fields(_names_decoder.decode(line).keys() - _KNOWN)
         values = values_of(read, _FIELDS)
         line = line[:_FIRST_BYTES]  # it may be large, and so may what follows
@@ -161,19 +160,6 @@ def _page(line: bytes, report: ReadReport, limits: ReadLimits) -> Page:
         values["outlinks"] = values["outlinks"][: limits.links]
         report.shortened["links"] += 1
     return page_with(values)
-
-
-def _decoded(line: bytes, report: ReadReport) -> tuple[bytes, _PageLine]:
-    try:
-        return line, _decoder.decode(line)
-    except msgspec.DecodeError:
-        # JavaScript writes half of a character where a text was cut inside one; other readers accept it.
-        whole = _ESCAPE.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], line)
-        if whole == line:
-            raise
-        read = _decoder.decode(whole)
-        report.replaced += 1
-        return whole, read
 
 
 def _check_long(line: bytes, limits: ReadLimits) -> None:
@@ -336,14 +322,14 @@ def read_pages(
     limits: ReadLimits = DEFAULT_LIMITS,
     start: Place | None = None,
 ) -> Iterator[Page]:
-    """Return the pages of a WARC, WACZ, JSON Lines or Parquet file, one by one, as they are read.
+    """Return the pages of a WARC, WACZ, ARC, HAR, JSON Lines or Parquet file, one by one, as they are read.
 
     `source` is a path, an open binary file, or "-" for standard input; gzip, zstd and LZ4 are recognised by their first
     bytes. WACZ and Parquet need a seekable file, Parquet also `hbase-webtable[arrow]`. `types` are the media types that
     are returned (None or {"*"}: all), `extract` fills in title and links of HTML pages that come without,
     `detect_language` finds the language of pages that do not say it, as a writer does, and `verify_digests` verifies
-    the digests of WARC blocks. `methods` are those of requests whose responses are returned from WARC files (None or
-    {"*"}: all). The URL of an answer to another method than GET has the method and what was sent in its query, as in
+    the digests of WARC blocks. `methods` are those of requests whose responses are returned from WARC and HAR files
+    (None or {"*"}: all). The URL of an answer to another method than GET has the method and what was sent in its query, as in
     `__wb_method=POST&name=value`; a response without a request counts as one to GET. `report` is kept up to date while
     reading. `limits` bounds memory and time; a record over a limit is skipped, or returned without title and links, and
     counted. With `start`, a `place` of the report of an earlier read, reading begins after that record; this needs a
@@ -403,27 +389,54 @@ def _read(
     stream: ByteStream, file: BinaryIO, name: str, report: ReadReport, options: WARCOptions, *, skip: int
 ) -> Iterator[Page]:
     """Yield the pages in the order of the file; go on after each damaged member."""
-    types, limits = options.types, options.limits
-    is_lines: bool | None = None
+    reader: Callable[..., Iterator[Page]] | None = None
+    source: object = file
+    is_whole = not (skip or stream.begin or isinstance(source, _Bounded))
+    records, left_out = report.records, report.left_out.copy()
     while True:
         try:
-            start = stream.peek(4)
-            if start == ZIP:
-                raise DamagedFile("a WACZ file is read from its end, and a pipe cannot be: give it as a file", 0)
-            if start == MAGIC:
-                yield from read_parquet(_from_its_end(file), name, report, types, limits, skip=skip)
-                return
-            is_lines = _is_json_lines(name, stream.peek(64)) if is_lines is None else is_lines
-            if is_lines:
-                yield from read_jsonl(stream, name, report, types, limits, skip=skip)
-            else:
-                stream.member_start = MEMBER_START
-                yield from read_warc(stream, name, report, options, skip=skip)
+            reader = reader or _reader(stream, file, name)
+            yield from reader(stream, name, report, options, skip=skip)
+            if reader is read_warc and is_whole:
+                _check_derived(report.left_out - left_out, report.records - records)
         except DamagedMember as exc:
             report.add_gap(DamagedRecord(name, stream.begin + exc.begin, None, str(exc)), exc.skipped)
             skip = 0  # the records to skip are before it
         else:
             return
+
+
+def _check_derived(left_out: Counter[str], records: int) -> None:
+    """Raise `DamagedFile` if *records* are those of a WAT or a WET file, by what was *left_out*."""
+    for kind, what in DERIVED.items():
+        if left_out[kind] and left_out[kind] + left_out["warcinfo"] == records:
+            raise DamagedFile(what, 0)
+
+
+def _reader(stream: ByteStream, file: BinaryIO, name: str) -> Callable[..., Iterator[Page]]:
+    """Return the function that reads the file, by its first bytes, or by its name if those are inconclusive."""
+    start = stream.peek(64)
+    if start.startswith(ZIP):
+        raise DamagedFile("a WACZ file is read from its end, and a pipe cannot be: give it as a file", 0)
+    if start.startswith(MAGIC):
+        return lambda _, name, report, options, skip: read_parquet(
+            _from_its_end(file), name, report, options.types, options.limits, skip=skip
+        )
+    stem = name.lower().removesuffix(".gz").removesuffix(".zst").removesuffix(".lz4")
+    is_json = start.lstrip(b"\xef\xbb\xbf\t\r\n ").startswith(b"{")
+    if not stem.endswith(_JSON_LINES) and (HAR.match(start) or (is_json and stem.endswith(".har"))):
+        return read_har
+    if not start.startswith(MEMBER_START) and (is_json or stem.endswith(_JSON_LINES)):
+        return read_jsonl
+    # More is looked at only here: the first page of a pipe is not to wait for the next one.
+    if not start.startswith(MEMBER_START):
+        if is_arc(start) or is_arc(stream.peek(FIRST_LINE)):
+            stream.member_start = ARC_START
+            return read_arc
+        if not stream.begin and (what := description_of(stream.peek(LOOKED_AT), name)):
+            raise DamagedFile(what, 0)
+    stream.member_start = MEMBER_START
+    return read_warc
 
 
 @contextmanager
@@ -467,14 +480,6 @@ def _from_its_end(file: BinaryIO) -> BinaryIO:
         raise DamagedFile("a Parquet file is read from its end, and a pipe cannot be: give it as a file", 0)
     file.seek(0)
     return file
-
-
-def _is_json_lines(name: str, start: bytes) -> bool:
-    """Whether the file is JSON Lines: by its first bytes, or by its name if those are inconclusive."""
-    if start.startswith(b"WARC/"):
-        return False
-    stem = name.lower().removesuffix(".gz").removesuffix(".zst").removesuffix(".lz4")
-    return stem.endswith(_JSON_LINES) or start.lstrip(b"\xef\xbb\xbf\t\r\n ").startswith(b"{")
 
 
 def _filled(page: Page, report: ReadReport, limits: ReadLimits, *, detect_language: bool) -> Page:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import msgspec
 
 from webtable.errors import InvalidURL
 from webtable.page.headers import media_type
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
 
     from webtable._limits import ReadLimits
     from webtable.page.page import Page
+
+T = TypeVar("T")
 
 # A report stays small whatever is read: names and texts come out of files, which may have a million of them.
 MAX_DAMAGED = 1_000
@@ -112,7 +117,7 @@ class ReadReport:
         self.bytes_skipped += skipped
         self.add_damaged(record._replace(reason=f"{record.reason}: {skipped:,} bytes skipped"), limit)
 
-    def attempt(self, read: Callable[[], Page], damaged: Callable[[str], DamagedRecord]) -> Page | None:
+    def attempt(self, read: Callable[[], Page | None], damaged: Callable[[str], DamagedRecord]) -> Page | None:
         """Return the page that *read* returns; None if it raises, which is counted.
 
         *damaged* makes the listed record of the reason.
@@ -139,6 +144,27 @@ def count(counter: Counter[str], name: str) -> None:
     """Count *name*, which a stranger may have chosen, in *counter*."""
     name = name[:_MAX_NAME]
     counter[name if name in counter or len(counter) < MAX_NAMES else OTHERS] += 1
+
+
+# An escape in JSON; its group is a surrogate that is not half of a pair.
+_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)", re.DOTALL)
+
+
+def decoded_json(decoder: msgspec.json.Decoder[T], data: bytes, report: ReadReport) -> tuple[bytes, T]:
+    """Return the JSON *data* and what *decoder* makes of it, with U+FFFD in place of halves of characters.
+
+    Raises `msgspec.MsgspecError` where it cannot be decoded.
+    """
+    try:
+        return data, decoder.decode(data)
+    except msgspec.DecodeError:
+        # JavaScript writes half of a character where a text was cut inside one; other readers accept it.
+        whole = _ESCAPE.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], data)
+        if whole == data:
+            raise
+        value = decoder.decode(whole)
+        report.replaced += 1
+        return whole, value
 
 
 class Damaged(Exception):

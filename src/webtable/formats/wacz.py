@@ -14,6 +14,7 @@ from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from webtable._files import plain_parts
 from webtable.errors import FormatError
+from webtable.formats.other_files import description_of_zip
 from webtable.formats.read_report import DamagedFile
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 MAGIC = b"PK\x03\x04"
 """The first bytes of a zip file that is not empty."""
-_WARC = re.compile(r"\.warc(?:\.gz|\.zst|\.lz4)?$", re.IGNORECASE)
+# A WACZ file has WARC files; ARC and HAR files come in other zips.
+_WARC = re.compile(r"\.(?:w?arc|har)(?:\.gz|\.zst|\.lz4)?$", re.IGNORECASE)
 _IS_ENCRYPTED = 1
 _MOST_NESTED = 2
 """A WACZ file in a WACZ file is a collection; deeper ones are made to be hostile."""
@@ -48,10 +50,13 @@ def warc_ranges(file: BinaryIO) -> list[ByteRange]:
 
     Raises `DamagedFile` where the zip cannot be read, has no WARC file, or holds one that is compressed by zip itself.
     """
-    size = file.seek(0, 2)
-    ranges = sorted(_ranges(file, ByteRange(0, size), _MOST_NESTED))
+    within = ByteRange(0, file.seek(0, 2))
+    ranges = sorted(_ranges(file, within, _MOST_NESTED))
     if not ranges:
-        raise DamagedFile("a zip without a WARC file in it; a collection that only lists WACZ files needs these")
+        what = description_of_zip(entry.filename for entry in _entries(file, within))
+        raise DamagedFile(
+            what or "a zip without a WARC, ARC or HAR file in it; a collection that only lists WACZ files needs these"
+        )
     # Entries may share bytes in a file that is made to be read a thousand times.
     for before, after in pairwise(ranges):
         if after.begin < before.stop:
@@ -59,19 +64,22 @@ def warc_ranges(file: BinaryIO) -> list[ByteRange]:
     return ranges
 
 
-def _ranges(file: BinaryIO, within: ByteRange, depth: int) -> Iterator[ByteRange]:
+def _entries(file: BinaryIO, within: ByteRange) -> list[ZipInfo]:
     try:
         with ZipFile(_Window(file, within)) as zipped:
-            entries = zipped.infolist()
+            return zipped.infolist()
     except (BadZipFile, ValueError, NotImplementedError, EOFError) as exc:
         raise DamagedFile(f"its zip cannot be read: {exc}") from exc
-    for entry in entries:
+
+
+def _ranges(file: BinaryIO, within: ByteRange, depth: int) -> Iterator[ByteRange]:
+    for entry in _entries(file, within):
         is_nested = entry.filename.lower().endswith(".wacz") and depth > 1
         if entry.file_size and (is_nested or _WARC.search(entry.filename)):
             try:
                 plain_parts(entry.filename)
             except FormatError as exc:
-                raise DamagedFile(f"its entry {exc}; unzip it, and ingest the WARC files in it") from exc
+                raise DamagedFile(f"its entry {exc}; unzip it, and ingest the files in it") from exc
             content = _range_of(file, entry, within)
             yield from _ranges(file, content, depth - 1) if is_nested else (content,)
 

@@ -326,7 +326,7 @@ def read_warc(
             begin, number = Place(record.place.offset), record.number - 1
         if record.is_skipped:
             return None
-        page = _reported(record, source, report, options)
+        page = reported_page(record, source, report, options)
         report.records += 1
         report.place = Place(begin.offset, begin.records + record.number - number)
         report.pages += page is not None
@@ -366,7 +366,7 @@ def extra_fields(fields: Mapping[str, str]) -> dict[str, Any]:
     return extra
 
 
-def _reported(record: Record, source: str, report: ReadReport, options: WARCOptions) -> Page | None:
+def reported_page(record: Record, source: str, report: ReadReport, options: WARCOptions) -> Page | None:
     """Return the page of *record*; None if it has none, which is counted."""
     if record.is_request:
         report.add_left_out(record.kind)
@@ -417,7 +417,7 @@ def _read_block(stream: ByteStream, record: Record, options: WARCOptions) -> Non
         record.request = _request(stream, record, options)
     elif not record.is_skipped:
         try:
-            _check_block(stream, record, options)
+            check_block(stream, record, options)
             record.block = stream.read(record.size)
         except (Damaged, LeftOut) as reason:
             record.failure = reason
@@ -439,7 +439,7 @@ def _request(stream: ByteStream, record: Record, options: WARCOptions) -> Reques
     return GET_REQUEST if method == GET else Request(method)
 
 
-def _check_block(stream: ByteStream, record: Record, options: WARCOptions) -> None:
+def check_block(stream: ByteStream, record: Record, options: WARCOptions) -> None:
     """Raise `Damaged` or `LeftOut` if the block of *record* need not be read."""
     _check_kind(record)
     if record.size > _PROBE and record.kind != "resource":
@@ -480,7 +480,7 @@ def _page(
     if same_as is None and "body" not in extra:
         if request.method == "HEAD":  # the headers are those of a body that was not asked for
             response = response._replace(headers=Headers())
-        (body, problem), media = _body(types, response, media, limits, cut=cut)
+        (body, problem), media = body_of(types, response, media, limits, cut=cut)
     else:
         body = None
         if media is not None:
@@ -522,7 +522,7 @@ def _with_their_names(headers: Headers, record: Record) -> Headers:
     return Headers(list(pairs))
 
 
-def _body(
+def body_of(
     types: Collection[str] | None, response: http.Response, media: str | None, limits: ReadLimits, *, cut: bool
 ) -> tuple[http.Decoded, str | None]:
     """Return the decoded body and its type; raises `LeftOut` unless that is one of *types*.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from webtable.errors import InvalidArgument
 from webtable.formats.compressed import BLOCK, ByteStream
+from webtable.formats.other_files import DERIVED, description_of_folder
 from webtable.formats.read_report import DamagedFile
 from webtable.formats.wacz import MAGIC as ZIP
 
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 # In a directory only such names are taken: a list or a note beside the archives is no damaged archive.
-_ARCHIVE = re.compile(r"\.(?:warc|jsonl|ndjson)(?:\.(?:gz|zst|lz4))?$|\.(?:parquet|wacz)$", re.IGNORECASE)
+_ARCHIVE = re.compile(r"\.(?:w?arc|har|jsonl|ndjson)(?:\.(?:gz|zst|lz4))?$|\.(?:parquet|wacz)$", re.IGNORECASE)
 # Common Crawl's names: CC-MAIN-….warc.wat.gz, and .warc.wet.gz.
 _DERIVED = re.compile(r"\.(wat|wet)(?:\.(?:gz|zst|lz4))?$", re.IGNORECASE)
-_HOLDS = {"wat": "a WAT file, which has the metadata of pages", "wet": "a WET file, which has the text of pages"}
+_RECORDS = {"wat": "metadata", "wet": "conversion"}
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_PAGES = (".warc", ".wacz", ".jsonl", ".ndjson")
+_PAGES = (".warc", ".wacz", ".arc", ".har", ".jsonl", ".ndjson")
 _FETCHED_BY = {"s3": "aws s3 cp {} -", "http": "curl -sL {}", "https": "curl -sL {}"}
 
 
@@ -56,7 +57,11 @@ def _files_in(folder: Path) -> Iterator[str]:
     if not archives:
         for file in files:
             _with_pages(file)
-        raise InvalidArgument(f"{folder}: a directory without a WARC, WACZ, JSON Lines or Parquet file in it")
+        what = (
+            description_of_folder(folder)
+            or "a directory without a WARC, WACZ, ARC, HAR, JSON Lines or Parquet file in it"
+        )
+        raise InvalidArgument(f"{folder}: {what}")
     yield from archives
 
 
@@ -71,9 +76,7 @@ def _matched(pattern: str) -> Iterator[str]:
 def _with_pages(file: str) -> str:
     """Return *file*; raises `InvalidArgument` if its name says that it has no pages."""
     if derived := _DERIVED.search(file):
-        raise InvalidArgument(
-            f"{file}: {_HOLDS[derived[1].lower()]} and none of their HTML; take the WARC file that it was made from"
-        )
+        raise InvalidArgument(f"{file}: {DERIVED[_RECORDS[derived[1].lower()]]}")
     return file
 
 
@@ -111,7 +114,7 @@ def is_empty(file: str) -> bool:
 
 
 def holds_pages(file: str) -> bool:
-    """Whether *file* is WARC, WACZ or JSON Lines: by its name, or by its first bytes."""
+    """Whether *file* is WARC, WACZ, ARC, HAR or JSON Lines: by its name, or by its first bytes."""
     name = file.lower()
     for compressed in (".gz", ".zst", ".lz4"):
         name = name.removesuffix(compressed)
@@ -122,4 +125,6 @@ def holds_pages(file: str) -> bool:
             start = ByteStream(iter(lambda: opened.read(BLOCK), b"")).peek(64)
         except DamagedFile:
             return False
-    return start.startswith((b"WARC/", ZIP)) or start.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith(b"{")
+    return start.startswith((b"WARC/", b"filedesc:", ZIP)) or start.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith(
+        b"{"
+    )
