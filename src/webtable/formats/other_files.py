@@ -155,7 +155,7 @@ def description_of_folder(folder: Path) -> str | None:
         return _sentence(*_HTTRACK, "")
     if len(_NUTCH_PARTS & names) > 1:
         return _sentence(*_NUTCH, "")
-    if _SCRAPY_PARTS <= names or "httpcache" in names:
+    if names >= _SCRAPY_PARTS or "httpcache" in names:
         return _sentence(*_SCRAPY, "")
     is_crawl = any(".warc" in name for name in names)  # in a directory below
     if not is_crawl and any(name.lower().endswith((".html", ".htm", ".xhtml")) for name in names):

@@ -1,6 +1,8 @@
 """The targets of the fuzz tests by their names."""
 
+from targets.arc import ARC
 from targets.cells import CELLS
+from targets.har import HAR
 from targets.html import HTML
 from targets.jsonl import JSONL
 from targets.keys import KEYS
@@ -13,5 +15,5 @@ from targets.urls import URLS
 from targets.warc import WARC
 
 TARGETS: dict[str, Target] = {
-    target.name: target for target in (URLS, KEYS, TOKENS, CELLS, RPC, TABLES, WARC, JSONL, HTML, TEXTS)
+    target.name: target for target in (URLS, KEYS, TOKENS, CELLS, RPC, TABLES, WARC, ARC, HAR, JSONL, HTML, TEXTS)
 }

@@ -60,7 +60,7 @@ def check_file(data: bytes) -> None:
     except FormatError:
         pass
     assert report.pages == len(pages)
-    assert report.records == len(pages) + report.damaged_count + report.left_out.total()
+    assert report.records == len(pages) + report.damaged_count + report.left_out.total() + report.other_methods.total()
     if not which & 12:
         _check_place(file, report, len(pages))
 
