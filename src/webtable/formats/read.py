@@ -329,11 +329,11 @@ def read_pages(
     are returned (None or {"*"}: all), `extract` fills in title and links of HTML pages that come without,
     `detect_language` finds the language of pages that do not say it, as a writer does, and `verify_digests` verifies
     the digests of WARC blocks. `methods` are those of requests whose responses are returned from WARC and HAR files
-    (None or {"*"}: all). The URL of an answer to another method than GET has the method and what was sent in its query, as
-    in `__wb_method=POST&name=value`; a response without a request counts as one to GET. `report` is kept up to date while
-    reading. `limits` bounds memory and time; a record over a limit is skipped, or returned without title and links, and
-    counted. With `start`, a `place` of the report of an earlier read, reading begins after that record; this needs a
-    seekable file with the same content.
+    (None or {"*"}: all). The URL of an answer to another method than GET has the method and what was sent in its query,
+    as in `__wb_method=POST&name=value`; a response without a request counts as one to GET. `report` is kept up to date
+    while reading. `limits` bounds memory and time; a record over a limit is skipped, or returned without title and
+    links, and counted. With `start`, a `place` of the report of an earlier read, reading begins after that record; this
+    needs a seekable file with the same content.
 
     A damaged record is reported and skipped, and so is a damaged gzip or zstd member, or row group of Parquet, with the
     number of bytes. A file that cannot be read further, or is truncated, gives the pages up to there, then raises
