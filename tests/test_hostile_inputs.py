@@ -89,8 +89,8 @@ def test_a_record_over_a_limit_is_skipped_named_and_counted(bad, limit, value):
 
     assert [page.title for page in pages] == ["T"]
     assert report.skipped == {limit: 1}
-    assert (report.records, report.pages, report.damaged_count) == (2, 1, 1)
-    assert "over" in report.damaged[0].reason
+    assert (report.records, report.pages, report.damaged_count) == (2, 1, 0)
+    assert f"--limit {limit}=" in report.over_limits[0].reason
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_line_over_a_limit_is_skipped_named_and_counted(bad, limit, value):
 
     assert [page.title for page in pages] == ["T"]
     assert report.skipped == {limit: 1}
-    assert (report.records, report.pages, report.damaged[0].offset) == (2, 1, 1)
+    assert (report.records, report.pages, report.over_limits[0].offset) == (2, 1, 1)
 
 
 def test_a_page_over_a_limit_of_parsing_is_passed_on_without_title_and_links():

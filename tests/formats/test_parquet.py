@@ -54,7 +54,8 @@ def test_a_row_that_is_no_page_is_reported_and_skipped(tmp_path):
     found = list(read_pages(path, report=report, limits=ReadLimits(record=8_192)))
 
     assert [page.url for page in found] == ["https://example.com/"]
-    assert [(one.offset, one.unit) for one in report.damaged] == [(2, "row"), (3, "row"), (5, "row")]
+    assert [(one.offset, one.unit) for one in report.damaged] == [(2, "row"), (3, "row")]
+    assert [(one.offset, one.unit) for one in report.over_limits] == [(5, "row")]
     assert report.left_out == {"application/pdf": 1}
     assert report.skipped == {"record": 1}
 

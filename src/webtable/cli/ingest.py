@@ -21,7 +21,7 @@ from webtable._messages import message_of, text_of
 from webtable._process_hooks import handling_signals
 from webtable.cli import options
 from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, exit_code, note
-from webtable.cli.output import documented
+from webtable.cli.output import TIME, documented, parse_times
 from webtable.cli.progress import ingest_progress, when_there
 from webtable.cli.session import CommandSession, session
 from webtable.display import harmless
@@ -114,10 +114,8 @@ def conclude(
     *following* says how to go on after a run that ended early.
     """
     read, command = report.read, this.command("")
-    for damaged in read.damaged[:_SHOWN_DAMAGES]:
-        note(f"damaged: {damaged}")
-    if read.damaged_count > _SHOWN_DAMAGES:
-        note(f"damaged: … and {read.damaged_count - _SHOWN_DAMAGES:,} more records")
+    for message in _unread(read):
+        note(message)
     # Refused pages are those that would be refused again; failed ones may be stored by the same command later.
     for failures in (report.refused, report.failed):
         for message in _not_stored(failures, this.command):
@@ -144,6 +142,20 @@ def conclude(
         complain(f"the links were not counted: {report.uncounted}")
         return exit_code(report.uncounted)
     return 0 if report.is_sound else NOT_DONE
+
+
+def _unread(report: ReadReport) -> Iterator[str]:
+    """Yield messages on the first records that were not read, and on files whose records are not closed."""
+    for what, records, count in (
+        ("damaged", report.damaged, report.damaged_count),
+        ("over a limit", report.over_limits, report.skipped.total()),
+    ):
+        yield from (f"{what}: {record}" for record in records[:_SHOWN_DAMAGES])
+        if count > _SHOWN_DAMAGES:
+            yield f"{what}: … and {count - _SHOWN_DAMAGES:,} more records"
+    for file, count in report.unclosed.most_common(_SHOWN_DAMAGES):
+        records_text = plural(count, "record")
+        yield f"{file}: {records_text} without the CRLFCRLF that closes a record, read to the end that its length says"
 
 
 def _why_lost(error: WebTableError) -> str:
@@ -231,6 +243,16 @@ def ingest(
     max_body: Annotated[str | None, typer.Option(metavar="SIZE", help="Cut bodies over this size, as in 5MB.")] = None,
     limit: options.LimitOption = None,
     detect_language: options.LanguageOption = False,
+    verify_digests: Annotated[
+        bool,
+        typer.Option(
+            "--verify-digests", help="Verify the digests of WARC records, of block and payload; some 0.5 ms a page."
+        ),
+    ] = False,
+    date_fallback: Annotated[
+        str | None,
+        typer.Option(metavar=TIME, help="The date of WARC records that have none, or an impossible one."),
+    ] = None,
     resume: options.JournalOption = False,
     wait: options.WaitOption = None,
     workers: Annotated[
@@ -270,10 +292,13 @@ def ingest(
     sent in its query (__wb_method=POST&name=value), as tools that replay archives look for them. A response without a
     request in the file counts as one to GET.
 
-    A damaged record is named and skipped, a damaged file ends at its last good record; the exit code is then 1.
+    A damaged record is named and skipped, and so is one over a limit, with the option that reads it; a damaged file
+    ends at its last good record. The exit code is then 1. After a WARC record with a wrong length the next record is
+    looked for, and the bytes up to it are counted. With --verify-digests a record that does not match its
+    WARC-Block-Digest or WARC-Payload-Digest is damaged.
 
     Limits keep memory and time bounded whatever the files hold. Records over record, head, fields or members are
-    skipped as damaged, pages over parsed, memory or seconds are stored without title and links, and pages over links or
+    skipped, pages over parsed, memory or seconds are stored without title and links, and pages over links or
     link_text with the first links only; each is counted by name. A file is read until it inflates to more than
     inflation times its size. Sizes may end with kB, MB or GB.
 
@@ -284,6 +309,7 @@ def ingest(
         webtable ingest pages.jsonl --types all
         webtable ingest --methods GET,POST crawl.warc.gz
         webtable ingest books.warc.gz --limit parsed=64MB --limit seconds=20
+        webtable ingest clueweb.warc.gz --verify-digests --date-fallback 2009-03-06
         curl -s https://example.com/crawl.warc.gz | webtable ingest -
         webtable -s old.db ingest --ttl none crawl-2019.warc.gz
     """
@@ -304,6 +330,8 @@ def ingest(
         max_body=parse_size("max-body", max_body) if max_body else None,
         wait=options.seconds_of(wait),
         detect_language=detect_language,
+        verify_digests=verify_digests,
+        date_fallback=parse_times(date_fallback=date_fallback)["date_fallback"],
         open_table=partial(this.open, **layout) if stores else None,
     )
     with ExitStack() as stack:

@@ -5,6 +5,7 @@ A truncated or damaged file never passes for a complete one.
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections import deque
 from itertools import chain
@@ -19,7 +20,6 @@ from webtable.errors import FormatError
 from webtable.formats.read_report import DamagedFile
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Callable, Iterator
 
 
@@ -362,7 +362,7 @@ class _Members:
                         break
             except _UnreadableMember:
                 data = b""
-            if data and data.startswith(wanted):
+            if data and data[: len(wanted)].upper() == wanted:
                 packed.seek(at)
                 if packed.offset == at:
                     return True
@@ -377,11 +377,24 @@ class _Members:
 BLOCK = 1 << 16
 _SETTLED = 1 << 20
 _MAX_LINE = 1 << 20
+_START_BYTES = 128
+_ALWAYS_REPEATED = 1 << 26
+_LINE_ENDS = re.compile(rb"[\r\n]*")
+EMPTY_LINE = re.compile(rb"\n\r?\n")
+"""What ends the header of a WARC record."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class TooLong(DamagedFile):
     """The header or line does not end within its limit."""
+
+
+class EndsInside(DamagedFile):
+    """A record is *missing* bytes, because the file ends, or else its member, after which another record follows."""
+
+    def __init__(self, missing: int, *, is_file: bool = True) -> None:
+        super().__init__(f"the file ends inside a record, {missing:,} bytes too early")
+        self.is_file = is_file
 
 
 class DamagedMember(DamagedFile):
@@ -399,9 +412,19 @@ class ByteStream:
     Raises `DamagedMember` once for a damaged gzip or zstd member; reading then goes on with the next readable one.
     """
 
-    def __init__(self, blocks: Iterator[bytes], limits: ReadLimits = DEFAULT_LIMITS, *, begin: int = 0) -> None:
+    def __init__(
+        self,
+        blocks: Iterator[bytes],
+        limits: ReadLimits = DEFAULT_LIMITS,
+        *,
+        begin: int = 0,
+        probe: Callable[[int, int], bytes] | None = None,
+    ) -> None:
+        self._probe = probe
+        """Returns bytes of the file at an offset, where they can be read without reading up to there."""
         self.member_start = b""
-        """The beginning of members at which reading goes on after a damaged one; the reader may set it."""
+        """The beginning of records, in upper case, which the reader may set: reading goes on after a damaged member at
+        one that begins with it, and no record reaches into such a member."""
         self.gaps: int = 0
         """How many damaged members there were."""
         self._pieces, self._offsets = pieces_of(blocks, limits, lambda: self.member_start)
@@ -413,6 +436,7 @@ class ByteStream:
         self._offset = 0
         self._sealed = True
         self._restart = begin
+        self._passed = self._repeated = 0
         self._torn = -1
         """The last member that begins inside of a record."""
         self.mark = 0
@@ -449,6 +473,20 @@ class ByteStream:
             self._more(missing)
         return self._data[self._at : self._at + size]
 
+    def missing(self, size: int) -> int:
+        """Load the next *size* bytes of a record into memory, and return how many there are too few."""
+        while (missing := size - (len(self._data) - self._at)) > 0 and self._more(missing, is_inside=True):
+            pass
+        return max(missing, 0)
+
+    def is_before_record(self, size: int) -> bool:
+        """Whether a record, or the end of the file, follows the next *size* bytes; True where that cannot be known."""
+        if self._probe is None or self._offsets.are_of_members or not self._offsets.can_begin:
+            return True
+        end = self._probe(self.offset + size - 1, _START_BYTES)
+        following = end[1:].lstrip(b"\r\n")[: len(self.member_start)].upper()
+        return end != b"" and self.member_start.startswith(following)
+
     def read(self, size: int) -> bytes:
         """Return and consume exactly *size* bytes."""
         end = self._at + size
@@ -462,6 +500,19 @@ class ByteStream:
         """Skip exactly *size* bytes."""
         for _ in self._taken(size):
             pass
+
+    def read_head(self, limit: int) -> bytes:
+        """Return and consume the lines up to and including the next empty one; the rest if there is none.
+
+        Lines end with CRLF or LF. Raises `TooLong` if they are over *limit* bytes; they are not consumed then.
+        """
+        while (end := EMPTY_LINE.search(self._data, self._at, self._at + limit)) is None:
+            length = len(self._data) - self._at
+            if length >= limit:
+                raise TooLong(f"over {limit:,} bytes without the empty line that ends the header of a record")
+            if not self._more(length, is_inside=True):  # as much again, so that all is copied twice at most
+                return self._up_to(len(self._data))
+        return self._up_to(end.end())
 
     def read_to(self, end: bytes, limit: int) -> bytes:
         """Return and consume the bytes up to and including the next *end*; the rest if there is none.
@@ -508,25 +559,64 @@ class ByteStream:
         return True
 
     # A page is given on only after the checksum of its member was verified: what a damaged one becomes looks sound.
-    def settle(self, end: bytes, start: bytes) -> None:
+    def settle(self) -> bytes | None:
         """Verify a record that was read by the checksum of its member, if that ends with the record.
 
-        A record ends with *end*, and the next one begins with *start*: if anything else follows, in a member that may
-        be damaged, the end of the member is looked for within 1 MiB.
+        Return the line ends after the record if the next one, the end of its member or that of the file follows them,
+        and None if anything else does: in a member that may be damaged its end is looked for within 1 MiB before. The
+        line ends are not consumed.
         """
-        expected = end + start
-        while not self._sealed:
-            rest = self._data[self._at : self._at + len(expected)]
-            is_next = len(rest) > len(end) and expected.startswith(rest)
-            if is_next or len(self._data) - self._at > _SETTLED or not self._more():
-                return
+        start = self.member_start
+        while True:
+            end = _LINE_ENDS.match(self._data, self._at).end()  # type: ignore[union-attr]  # it matches nothing too
+            following = self._data[end : end + len(start)].upper()
+            is_closed = start.startswith(following)
+            if is_closed and len(following) == len(start):
+                break
+            if self._offsets.are_of_members:
+                if self._sealed or len(self._data) - self._at > _SETTLED:
+                    break
+            elif not is_closed:
+                break
+            if not self._more():
+                break
+        return self._data[self._at : end] if is_closed else None
+
+    def go_back(self, data: bytes) -> bool:
+        """Go back before *data*, which was consumed last; return False if too much was gone back already.
+
+        In total it is as much as was read so far plus 64 MiB: a malicious file is read twice, not once for each of its
+        records.
+        """
+        self._repeated += len(data)
+        if self._repeated > self._passed + _ALWAYS_REPEATED:
+            return False
+        if self._offsets.are_of_members:
+            self._offset = self.mark - self.begin
+        else:
+            self._offset += self._at - len(data)
+        self._data, self._at = data + self._data[self._at :], 0
+        return True
+
+    def skip_to_record(self, start: re.Pattern[bytes], passed: int) -> tuple[int, bool]:
+        """Skip the bytes up to where *start* matches, which takes at most 128 bytes, or to a member with a record.
+
+        *passed* are the bytes since `mark`. Return how many bytes of the file are between that and the next record
+        (within a compressed member, of its data), and whether there is one.
+        """
+        while (match := start.search(self._data, self._at)) is None:
+            passed += len(self._up_to(max(self._at, len(self._data) - _START_BYTES)))
+            if not self._more(is_inside=True):
+                passed += len(self._up_to(len(self._data)))
+                return (passed, False) if self._ahead is None else (self.begin + self._ahead.offset - self.mark, True)
+        return passed + len(self._up_to(match.start())), True
 
     def skip_member(self, reason: str) -> NoReturn:
         """Raise `DamagedMember` with this *reason*; `DamagedFile` if no readable member follows."""
         offset = self._offset
         while self._offsets.are_of_members and (piece := self._ahead or next(self._pieces, None)) is not None:
             self._ahead = None
-            if piece.gap is not None or (piece.offset != offset and piece.data.startswith(self.member_start)):
+            if piece.gap is not None or (piece.offset != offset and self._begins_record(piece, after=True)):
                 self._ahead, self._data, self._at, self._sealed = piece, b"", 0, True
                 if piece.gap is None:
                     self.gaps += 1
@@ -539,8 +629,8 @@ class ByteStream:
             part = self._up_to(min(self._at + size, len(self._data)))
             size -= len(part)
             yield part
-            if size and not self._more():
-                raise DamagedFile(f"the file ends inside a record, {size:,} bytes too early")
+            if size and not self._more(is_inside=True):
+                raise EndsInside(size, is_file=self._ahead is None)
 
     def _taken_to(self, end: bytes) -> Iterator[bytes]:
         while (end_at := self._data.find(end, self._at)) < 0:
@@ -556,8 +646,11 @@ class ByteStream:
         self._at = stop
         return part
 
-    def _more(self, size: int = 0) -> bool:
-        """Load the next piece, and further ones until there are *size* bytes more; return False at the end."""
+    def _more(self, size: int = 0, *, is_inside: bool = False) -> bool:
+        """Load the next piece, and further ones until there are *size* bytes more; return False at the end.
+
+        That is also before a member that begins with a record, if the present one *is_inside* or some of it is left.
+        """
         piece, self._ahead = self._ahead or next(self._pieces, None), None
         if piece is None:
             return False
@@ -566,13 +659,16 @@ class ByteStream:
             self._data, self._at, self._sealed = b"", 0, True
             raise DamagedMember(piece.gap.reason, piece.offset, piece.gap.skipped)
         rest = self._data[self._at :]
+        if (rest or is_inside) and self._begins_record(piece, after=self._sealed):
+            self._ahead = piece
+            return False
         if not rest:
             self._offset = piece.offset
         elif not self._offsets.are_of_members:
             self._offset += self._at
         parts, length = [rest, piece.data], len(piece.data)
         while length < size and (following := next(self._pieces, None)) is not None:
-            if following.gap is not None:
+            if following.gap is not None or self._begins_record(following, after=piece.sealed):
                 self._ahead = following
                 break
             piece = following
@@ -581,7 +677,14 @@ class ByteStream:
         self._data = b"".join(parts)
         self._at = 0
         self._sealed = piece.sealed
+        self._passed += length
         return True
+
+    def _begins_record(self, piece: Decompressed, *, after: bool) -> bool:
+        """Whether *piece* is the beginning of a member with a record; the member before it was read to its end."""
+        start = self.member_start
+        is_member = self._offsets.are_of_members and after and start != b""
+        return is_member and piece.data[: len(start)].upper() == start
 
 
 def lines_of(file: IO[bytes], name: str, *, on_read: Callable[[int], object] | None = None) -> Iterator[bytes]:

@@ -34,7 +34,9 @@ _ZSTD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
 _ZSTD_SLICE = 1 << 10
 # The window that RFC 9659 allows for a content encoding.
 _ZSTD_WINDOW = 1 << 23
-_STATUS_LINE = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})(?!\d)")
+# `HTTP/1.x` stands in an example of ISO 28500, `ICY` before SHOUTcast streams; status 0 is of requests that never left
+# the browser.
+_STATUS_LINE = re.compile(rb"(?:HTTP/[\dx](?:\.[\dx])?|ICY)[ \t]+(\d{3}|0)(?!\d)", re.IGNORECASE)
 _REQUEST_LINE = re.compile(rb"([A-Za-z0-9!#$%&'*+.^_`|~-]{1,40})[ \t]+[^ \t\r\n]")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
@@ -131,7 +133,8 @@ def _fields(head: bytes, limit: int | None) -> tuple[dict[str, str], dict[str, l
     key = ""
     for line in text.split("\n")[1:]:
         if line[:1] in {" ", "\t"} and key:  # the rest of a folded line (RFC 9112, section 5.2)
-            values[key][-1] += [" ", line.strip()]
+            # The value may begin here.
+            values[key][-1] += [" ", line.strip()] if values[key][-1][-1] else [line.strip()]
             continue
         name, colon, value = line.partition(":")
         name = name.strip()
@@ -152,6 +155,18 @@ def _line_text(line: bytes) -> str:
         return header_text("", line)
     text = header_text("", name)
     return f"{text}:{header_text(text.strip().lower(), value)}"
+
+
+def payloads(block: bytes, limits: ReadLimits) -> Iterator[bytes]:
+    """Yield what writers take for the payload of the response *block*: its body as it is, unchunked, and decoded.
+
+    WARC 1.1 does not say whether it has the transfer encodings; crawlers that store decoded bodies digest these.
+    """
+    response = parse_response(block, limits)
+    yield response.body
+    if "transfer-encoding" in response.headers:
+        yield _unchunked(response.body)[0]
+    yield decoded_body(response, limits).body
 
 
 class Decoded(NamedTuple):

@@ -7,7 +7,7 @@ import re
 import sys
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import UTC
+from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -19,7 +19,7 @@ from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.errors import FormatError, InvalidArgument, InvalidURL
 from webtable.formats.arc import FIRST_LINE, is_arc, read_arc
 from webtable.formats.arc import MEMBER_START as ARC_START
-from webtable.formats.compressed import BLOCK, ByteStream, DamagedMember, TooLong, pieces_of
+from webtable.formats.compressed import BLOCK, EMPTY_LINE, ByteStream, DamagedMember, TooLong, pieces_of
 from webtable.formats.har import FIRST as HAR
 from webtable.formats.har import read_har
 from webtable.formats.http import parse_record_fields
@@ -45,6 +45,7 @@ from webtable.page.json_lines import ATTRIBUTES, TIMES, headers_in_row, page_wit
 from webtable.page.methods import DEFAULT_METHODS, wanted_methods
 from webtable.page.page import Page, with_header_fields
 from webtable.page.parts import Status  # noqa: TC001 - msgspec reads the annotation
+from webtable.repository.arguments import given_moment
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
@@ -183,7 +184,6 @@ def _check_long(line: bytes, limits: ReadLimits) -> None:
 # a journal resumes within them, and nothing is unpacked.
 PART_BYTES = 1 << 23
 """The smallest size of a part, in bytes of the file."""
-_SEPARATOR = b"\r\n\r\n"
 _MOST_BETWEEN = 16
 """Bytes of empty lines that may close a record."""
 
@@ -219,7 +219,7 @@ class _Bounded:
         self._file = file
         self._stop = part.stop
         self.name = part.name
-        self.seek = file.seek
+        self.seek, self.tell = file.seek, file.tell
         file.seek(part.begin)
 
     def read(self, size: int) -> bytes:
@@ -291,14 +291,15 @@ def _members(whole: FilePart, limits: ReadLimits) -> Iterator[Record | None]:
             elif piece.offset == member:
                 remaining -= len(piece.data)
             else:
-                if not piece.data.startswith(MEMBER_START):
+                if piece.data[: len(MEMBER_START)].upper() != MEMBER_START:
                     return
                 member = piece.offset
-                head = piece.data[: max(piece.data.find(_SEPARATOR), 0)]
+                end = EMPTY_LINE.search(piece.data)
+                head = piece.data[: end.end() if end else 0]
                 headers = parse_record_fields(head)
                 length = headers.get("content-length", "")
                 size = int(length) if length.isascii() and length.isdecimal() and len(length) < 16 else 0
-                remaining = len(head) + len(_SEPARATOR) + size + _MOST_BETWEEN - len(piece.data)
+                remaining = len(head) + size + _MOST_BETWEEN - len(piece.data)
                 yield Record(headers, size, piece.offset)
             if remaining < 0:
                 return
@@ -318,6 +319,7 @@ def read_pages(
     extract: bool = True,
     detect_language: bool = False,
     verify_digests: bool = False,
+    date_fallback: datetime | None = None,
     methods: Collection[str] | None = DEFAULT_METHODS,
     limits: ReadLimits = DEFAULT_LIMITS,
     start: Place | None = None,
@@ -327,25 +329,33 @@ def read_pages(
     `source` is a path, an open binary file, or "-" for standard input; gzip, zstd and LZ4 are recognised by their first
     bytes. WACZ and Parquet need a seekable file, Parquet also `hbase-webtable[arrow]`. `types` are the media types that
     are returned (None or {"*"}: all), `extract` fills in title and links of HTML pages that come without,
-    `detect_language` finds the language of pages that do not say it, as a writer does, and `verify_digests` verifies
-    the digests of WARC blocks. `methods` are those of requests whose responses are returned from WARC and HAR files
-    (None or {"*"}: all). The URL of an answer to another method than GET has the method and what was sent in its query,
-    as in `__wb_method=POST&name=value`; a response without a request counts as one to GET. `report` is kept up to date
-    while reading. `limits` bounds memory and time; a record over a limit is skipped, or returned without title and
-    links, and counted. With `start`, a `place` of the report of an earlier read, reading begins after that record; this
-    needs a seekable file with the same content.
+    `detect_language` finds the language of pages that do not say it, as a writer does, `verify_digests` verifies the
+    digests of WARC records, of their blocks and payloads, and `date_fallback`, with a timezone, is the date of WARC
+    records that have none, or an impossible one. `methods` are those of requests whose responses are returned from WARC and
+    HAR files (None or {"*"}: all). The URL of an answer to another method than GET has the method and what was sent in its
+    query, as in `__wb_method=POST&name=value`; a response without a request counts as one to GET. `report` is kept up
+    to date while reading. `limits` bounds memory and time; a record over a limit is skipped, or returned without title
+    and links, and counted. With `start`, a `place` of the report of an earlier read, reading begins after that record;
+    this needs a seekable file with the same content.
 
-    A damaged record is reported and skipped, and so is a damaged gzip or zstd member, or row group of Parquet, with the
-    number of bytes. A file that cannot be read further, or is truncated, gives the pages up to there, then raises
-    `FormatError` with the place and the number of good records; so does a file in an unknown format. `InvalidArgument`
-    is raised for *types* or *methods* that are one string, and for a file that is open for text.
+    A damaged record is reported and skipped, and so is a damaged gzip or zstd member, a row group of Parquet, or what
+    follows a WARC record of a wrong length up to the next record, with the number of bytes. A file that cannot be read
+    further, or is truncated, gives the pages up to there, then raises `FormatError` with the place and the number of
+    good records; so does a file in an unknown format. `InvalidArgument` is raised for *types* or *methods* that are one
+    string, and for a file that is open for text.
     """
     if isinstance(types, str):
         raise InvalidArgument(f"types={types!r} is one string; give a collection, as in {{{types!r}}}")
     wanted = None if types is None or "*" in types else frozenset(map(str.lower, types))
     report = ReadReport() if report is None else report
     report.place = start or Place()
-    warc = WARCOptions(types=wanted, methods=wanted_methods(methods), limits=limits, verify_digests=verify_digests)
+    warc = WARCOptions(
+        types=wanted,
+        methods=wanted_methods(methods),
+        limits=limits,
+        verify_digests=verify_digests,
+        date_fallback=given_moment("date_fallback", date_fallback),
+    )
     complete = partial(_filled, report=report, limits=limits, detect_language=detect_language)
     return _pages(source, report, warc, complete if extract else with_header_fields)
 
@@ -353,7 +363,7 @@ def read_pages(
 def _pages(
     source: str | Path | BinaryIO, report: ReadReport, options: WARCOptions, completed: Callable[[Page], Page]
 ) -> Iterator[Page]:
-    already = report.records - report.damaged_count  # of earlier reads, as a report adds up
+    already = report.good_records  # of earlier reads, as a report adds up
     begin, skip = report.place
     with _opened(source) as (file, name):
         _add_total(file, report, begin)
@@ -362,13 +372,14 @@ def _pages(
         stream = None
         try:
             for part in _parts(file, begin):
-                stream = ByteStream(_blocks(file, part, name, report), options.limits, begin=part.begin)
+                blocks = _blocks(file, part, name, report)
+                stream = ByteStream(blocks, options.limits, begin=part.begin, probe=_probe(file, part))
                 yield from map(completed, _read(stream, file, name, report, options, skip=skip))
                 skip = 0
         except DamagedFile as exc:
             begin = stream.begin if stream else begin
             offset = begin + exc.offset if exc.offset is not None else stream.mark if stream else begin
-            count = report.records - report.damaged_count - already
+            count = report.good_records - already
             raise FormatError(f"{name}, byte {offset:,}, after {count:,} good records: {exc}") from exc
 
 
@@ -462,6 +473,22 @@ def _add_total(file: BinaryIO, report: ReadReport, begin: int) -> None:
         return
     if total:
         report.total_bytes = (report.total_bytes or 0) + max(total - begin, 0)
+
+
+def _probe(file: BinaryIO, part: ByteRange) -> Callable[[int, int], bytes] | None:
+    """Return what reads bytes of *part* at an offset of *file*, which stays where it is; None for a pipe."""
+    if _is_pipe(file):
+        return None
+
+    def probe(offset: int, size: int) -> bytes:
+        place = file.tell()
+        file.seek(offset)
+        try:
+            return file.read(max(min(size, part.stop - offset), 0))
+        finally:
+            file.seek(place)
+
+    return probe
 
 
 def _blocks(file: BinaryIO, part: ByteRange, name: str, report: ReadReport) -> Iterator[bytes]:

@@ -23,6 +23,8 @@ T = TypeVar("T")
 # A report stays small whatever is read: names and texts come out of files, which may have a million of them.
 MAX_DAMAGED = 1_000
 """How many damaged records a report lists; all are counted."""
+LISTS = ("damaged", "over_limits")
+"""The fields of a report that are lists of records."""
 MAX_NAMES = 1_000
 """How many names a report counts separately; further names are counted as `OTHERS`."""
 OTHERS = "others"
@@ -84,13 +86,24 @@ class ReadReport:
     damaged_count: int = 0
     damaged: list[DamagedRecord] = field(default_factory=list)
     """The first 1,000 damaged records, their URLs and reasons cut to 1,000 characters."""
+    unclosed: Counter[str] = field(default_factory=Counter)
+    """Counts of WARC records without the two line ends that close a record, by the name of the file. They are read."""
+    redated: int = 0
+    """Count of pages that have the date of `date_fallback`, because their record has none, or an impossible one."""
+    verified: int = 0
+    """Count of records of which a digest was verified, and all that could be were right."""
+    mismatched: Counter[str] = field(default_factory=Counter)
+    """Counts of the damaged records whose digest is wrong, by its field: WARC-Block-Digest or WARC-Payload-Digest."""
     skipped: Counter[str] = field(default_factory=Counter)
-    """Counts of the damaged records that are over a limit, by its name in `ReadLimits`."""
+    """Counts of sound records that are over a limit, by its name in `ReadLimits`."""
+    over_limits: list[DamagedRecord] = field(default_factory=list)
+    """The first 1,000 of these, each with the option that reads it."""
     unparsed: Counter[str] = field(default_factory=Counter)
     """Counts of pages over a limit that were returned without title and links, by its name."""
     bytes_skipped: int = 0
-    """Bytes of the files that were skipped because a gzip or zstd member, or a row group, is damaged. How many
-    records they held is not known: each such place counts as one damaged record."""
+    """Bytes of the files that were skipped because a gzip or zstd member, a row group, or the length of a WARC record
+    is damaged (bytes of its data, if that is inside a member). How many records they held is not known: each such place
+    counts as one damaged record."""
     shortened: Counter[str] = field(default_factory=Counter)
     """Counts of pages over a limit that were returned with their first links only, by its name."""
 
@@ -102,17 +115,24 @@ class ReadReport:
         self.records += 1
         self.place = self.place.after(offset)
 
+    @property
+    def good_records(self) -> int:
+        """How many records were read that are neither damaged nor over a limit."""
+        return self.records - self.damaged_count - self.skipped.total()
+
     def add_damaged(self, record: DamagedRecord, limit: str | None = None) -> None:
-        """Count *record*, which may be over *limit*, and list it, unless the list is full."""
-        self.damaged_count += 1
-        if limit is not None:
+        """Count *record*, which is over *limit* or else damaged, and list it, unless the list is full."""
+        if limit is None:
+            self.damaged_count += 1
+        else:
             self.skipped[limit] += 1
-        if len(self.damaged) < MAX_DAMAGED:
+        listed = self.damaged if limit is None else self.over_limits
+        if len(listed) < MAX_DAMAGED:
             url = record.url and record.url[:_MAX_TEXT]
-            self.damaged.append(record._replace(url=url, reason=record.reason[:_MAX_TEXT]))
+            listed.append(record._replace(url=url, reason=record.reason[:_MAX_TEXT]))
 
     def add_gap(self, record: DamagedRecord, skipped: int, limit: str | None = None) -> None:
-        """Count *record*, which may be over *limit*, after which *skipped* bytes of the file could not be read."""
+        """Count *record*, after which *skipped* bytes of the file are damaged, or else over *limit*."""
         self.records += 1
         self.bytes_skipped += skipped
         self.add_damaged(record._replace(reason=f"{record.reason}: {skipped:,} bytes skipped"), limit)
@@ -127,6 +147,8 @@ class ReadReport:
         except LeftOut as what:
             self.add_left_out(str(what))
         except (Damaged, InvalidURL) as reason:
+            if isinstance(reason, WrongDigest):
+                self.mismatched[reason.field] += 1
             self.add_damaged(damaged(str(reason)), reason.limit if isinstance(reason, OverLimit) else None)
         return None
 
@@ -171,11 +193,20 @@ class Damaged(Exception):
     """The reason why one record cannot be read; it becomes a `DamagedRecord`."""
 
 
-class OverLimit(Damaged):
-    """The reason why a record is over the limit named *limit* in `ReadLimits`."""
+class WrongDigest(Damaged):
+    """The record does not match the digest in its *field*."""
 
-    def __init__(self, limit: str, reason: str) -> None:
-        super().__init__(reason)
+    def __init__(self, field: str, algorithm: str) -> None:
+        super().__init__(f"it does not match its {field}, by {algorithm}")
+        self.field = field
+
+
+class OverLimit(Damaged):
+    """The reason why a record is over the limit named *limit* in `ReadLimits`, which would have to be *needed*."""
+
+    def __init__(self, limit: str, reason: str, needed: int | None = None) -> None:
+        size = "…" if needed is None else f"{-(-needed // 1_000_000)}MB"
+        super().__init__(f"{reason}: --limit {limit}={size} (in Python ReadLimits({limit}=…)) reads it")
         self.limit = limit
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -19,6 +16,7 @@ from msgspec.structs import replace
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.errors import InvalidURL
 from webtable.formats import http
+from webtable.formats.compressed import EndsInside, TooLong
 from webtable.formats.read_report import (
     Damaged,
     DamagedFile,
@@ -27,10 +25,11 @@ from webtable.formats.read_report import (
     OverLimit,
     Place,
     ReadReport,
+    WrongDigest,
     check_type,
     count,
 )
-from webtable.page.body import looks_like_html, payload_digest
+from webtable.page.body import looks_like_html, payload_digest, payload_digest_of
 from webtable.page.headers import Headers, media_type
 from webtable.page.json_lines import TYPES, attributes
 from webtable.page.methods import DEFAULT_METHODS, GET, GET_REQUEST, Request, is_wanted, request_of, stored_url
@@ -64,6 +63,12 @@ _ID: Final = re.compile(r"<[^<>]*>|[^\s,<>]+")
 _RESPONSES: Final = frozenset({"response", "revisit"})
 _METHOD_FIELD = re.compile("warc-(?:[a-z]+-)*method")
 _NO_PLACE = Place()
+_SEPARATOR = b"\r\n\r\n"
+
+
+def _target_uri(value: str) -> str:
+    """Return the URI *value*, which some writers put in <>, as the grammar of WARC 1.0 says."""
+    return value[1:-1] if value[:1] == "<" and value[-1:] == ">" else value
 
 
 class Record:
@@ -71,8 +76,9 @@ class Record:
 
     # Two are made for each page of a crawl: a dataclass with all of these as arguments takes three times as long.
     __slots__ = (
-        *("before", "block", "failure", "headers", "id", "is_open", "is_request", "is_response", "is_skipped"),
-        *("is_start", "kind", "named", "number", "offset", "place", "reach", "request", "size", "url"),
+        *("before", "block", "failure", "cut", "headers", "id", "is_open", "is_request", "is_response"),
+        *("is_skipped", "is_start", "kind", "lost", "named", "number", "offset", "passed", "place"),
+        *("reach", "request", "separator", "size", "url", "wrong"),
     )
 
     def __init__(self, headers: Mapping[str, str], size: int, offset: int = 0) -> None:
@@ -80,8 +86,7 @@ class Record:
         self.size = size
         self.offset = offset
         self.kind: str = headers.get("warc-type", "unknown").lower()
-        # Some writers put the URI in <>, as the grammar of WARC 1.0 says.
-        self.url: str = headers.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
+        self.url: str = _target_uri(headers.get("warc-target-uri", ""))
         self.is_request: bool = self.kind == "request"
         self.is_response: bool = self.kind in _RESPONSES
         self.request: Request | None = None
@@ -89,6 +94,16 @@ class Record:
         self.block = b""
         self.failure: Damaged | LeftOut | None = None
         """Why the block is not read."""
+        self.lost: int = 0
+        """How many bytes were skipped to the next record, if it does not end where it says."""
+        self.wrong: Damaged | None = None
+        """Why it is not known where it ends."""
+        self.cut = ""
+        """What to say if no other record follows: the file is cut."""
+        self.passed = 0
+        """How many of its bytes were read or skipped."""
+        self.separator = _SEPARATOR
+        """The line ends that close it."""
         self.place = _NO_PLACE
         """The place after it, if reading can go on there."""
         self.is_skipped = False
@@ -276,10 +291,10 @@ _PROBE = 1 << 20
 # The method of a request is in its first line.
 _LINE = 1 << 6
 _PAGE_KINDS = frozenset({"response", "resource", "revisit"})
-_DIGESTS = frozenset({"md5", "sha1", "sha256", "sha384", "sha512"})
-_SEPARATOR = b"\r\n\r\n"
 MEMBER_START = b"WARC/"
-"""The beginning of records, and so of the members of a compressed file."""
+"""The beginning of records, in upper case, and so of the members of a compressed file."""
+_RECORD = re.compile(rb"WARC/\d\.\d{1,2}[ \t]{0,20}\r?\n[A-Z][A-Z0-9-]{0,60}:", re.IGNORECASE)
+"""The beginning of a record, as it is looked for after one with a wrong length."""
 _GAP = re.compile(rb"[\r\n]+")
 _IDENTIFIED = "warc-identified-payload-type"
 ORIGINAL = "X-Archive-Orig-"
@@ -302,6 +317,8 @@ class WARCOptions:
     methods: frozenset[str] | None = DEFAULT_METHODS
     limits: ReadLimits = DEFAULT_LIMITS
     verify_digests: bool = False
+    date_fallback: datetime | None = None
+    """The date of records that have none, or one that does not exist."""
     most_between: int = MOST_RECORDS
     """How many records may lie between a response and its request."""
 
@@ -335,7 +352,7 @@ def read_warc(
     try:
         while (record := _next_record(stream, options.limits, is_first=not exchanges.count)) is not None:
             record.is_skipped = exchanges.count < skip
-            _read_block(stream, record, options)
+            _read_record(stream, record, source, report, options)
             record.place = place = place.after(stream.restart())
             yield from filter(None, map(page_of, exchanges.add(record)))
     except (DamagedFile, KeyboardInterrupt):  # the latter while waiting for standard input
@@ -368,6 +385,15 @@ def extra_fields(fields: Mapping[str, str]) -> dict[str, Any]:
 
 def reported_page(record: Record, source: str, report: ReadReport, options: WARCOptions) -> Page | None:
     """Return the page of *record*; None if it has none, which is counted."""
+
+    def damaged(reason: str) -> DamagedRecord:
+        return DamagedRecord(source, record.offset, record.url or None, reason)
+
+    if record.wrong is not None:
+        limit = record.wrong.limit if isinstance(record.wrong, OverLimit) else None
+        report.bytes_skipped += record.lost if limit is None else 0
+        report.add_damaged(damaged(f"{record.wrong}: {record.lost:,} bytes skipped"), limit)
+        return None
     if record.is_request:
         report.add_left_out(record.kind)
         return None
@@ -380,62 +406,159 @@ def reported_page(record: Record, source: str, report: ReadReport, options: WARC
         if record.failure is not None:
             raise record.failure
         if options.verify_digests:
-            _verify(record)
-        page, problem = _page(record, request, options.types, options.limits)
+            report.verified += _verify(record, options.limits)
+        page, problem = _page(record, request, options.types, options.limits, options.date_fallback)
         if problem is not None:
             count(report.truncated, problem)
+        report.redated += options.date_fallback is not None and _date(record.date) is None
         return page
 
-    return report.attempt(read, lambda reason: DamagedRecord(source, record.offset, record.url or None, reason))
+    return report.attempt(read, damaged)
+
+
+# --- Records as they follow one another -------------------------------------------------------------------------------
+#
+# A record ends where its Content-Length says only if there the next one begins, or the file or its member ends. Else
+# the record is damaged, as its body would be another one, and the next record is looked for from its header on. What
+# looks like a record inside of a damaged one is taken for one: nothing tells it from one that follows.
 
 
 def _next_record(stream: ByteStream, limits: ReadLimits, *, is_first: bool) -> Record | None:
     """Return the next record with its header (section 4 of WARC 1.1), or None at the end of the file."""
-    _, gap = stream.skip_run(_GAP)
+    stream.skip_run(_GAP)
     stream.mark, start = stream.offset, stream.peek(16)
     if not start:
-        if not (is_first or gap.endswith((_SEPARATOR, b"\n\n"))):
-            raise DamagedFile("the file ends before the empty lines that close a record")
         return None
-    if not start.startswith(MEMBER_START):
+    if start[:5].upper() != MEMBER_START:
         if is_first:
             raise DamagedFile(f"not a WARC file (nor JSON Lines): it begins with {start!r}")
         stream.skip_member(f"no record begins where one should: {start!r}")
-    head = stream.read_to(_SEPARATOR, limits.head)
-    headers = http.parse_record_fields(head.removesuffix(_SEPARATOR))
+    try:
+        head = stream.read_head(limits.head)
+    except TooLong:
+        stream.skip(len(MEMBER_START))
+        record = Record({}, 0, stream.mark)
+        record.wrong = OverLimit("head", f"its header has over {limits.head:,} bytes")
+        record.passed = len(MEMBER_START)
+        return record
+    headers = http.parse_record_fields(head)
     length = headers.get("content-length", "")
+    is_number = length.isascii() and length.isdecimal() and len(length) < 16
+    record = Record(headers, int(length) if is_number else 0, stream.mark)
+    record.passed = len(head)
     if not head.endswith(_SEPARATOR):
-        raise DamagedFile("the file ends inside the header of a record")
-    if not (length.isascii() and length.isdecimal() and len(length) < 16):
-        raise DamagedFile(f"the length of a record is not known: its Content-Length is {length!r}")
-    return Record(headers, int(length), stream.mark)
+        record.separator = b"\n\n"
+        if not head.endswith((b"\n\n", b"\n\r\n")):
+            record.cut, record.wrong = "the file ends inside the header of a record", Damaged("its header does not end")
+    if not (is_number or record.wrong):
+        record.wrong = Damaged(f"its length is not known, as its Content-Length is {length[:100]!r}")
+    return record
 
 
-def _read_block(stream: ByteStream, record: Record, options: WARCOptions) -> None:
-    """Read the block of *record*; one that is left out is skipped without being held in memory."""
-    if record.kind == "request":
-        record.request = _request(stream, record, options)
-    elif not record.is_skipped:
+def _read_record(stream: ByteStream, record: Record, source: str, report: ReadReport, options: WARCOptions) -> None:
+    """Read the rest of *record*; if it does not end where it says, go on to where the next one begins."""
+    block = b"" if record.wrong else _block(stream, record, options)
+    if not record.wrong:
+        closing = stream.settle()
+        if closing != record.separator:
+            is_right = _has_right_end(record, block, closing, is_usual=source in report.unclosed)
+            if not is_right:
+                record.wrong = _wrong_length(record)
+            elif closing is None:
+                stream.skip_run(_GAP)
+                stream.mark = stream.offset
+                skipped, _ = stream.skip_to_record(_RECORD, 0)
+                reason = "no record begins where one should"
+                report.add_gap(DamagedRecord(source, stream.mark, None, reason), skipped)
+                stream.mark = record.offset
+            elif len(closing) < len(record.separator):
+                count(report.unclosed, source)
+    if record.wrong:
+        if block and stream.go_back(block):
+            record.passed -= len(block)
+        record.lost, is_found = stream.skip_to_record(_RECORD, record.passed)
+        if record.cut and not is_found:
+            raise DamagedFile(record.cut)
+    elif record.is_request:
+        record.request = record.request or _request(block, options)
+    elif record.failure is None:
+        record.block = block
+
+
+def _wrong_length(record: Record) -> Damaged:
+    return Damaged(f"no record follows the {record.size:,} bytes of its Content-Length")
+
+
+def _block(stream: ByteStream, record: Record, options: WARCOptions) -> bytes:
+    """Return the block of *record*; a large one that is left out is skipped without being held in memory."""
+    size = record.size
+    is_read = _is_read(stream, record, options)
+    if size <= _PROBE:
+        missing = stream.missing(size)
+        if missing:
+            record.cut, record.wrong = str(EndsInside(missing)), _wrong_length(record)
+            return b""
+    elif not stream.is_before_record(size):
+        record.wrong = _wrong_length(record)
+        return b""
+    try:
+        record.passed += size
+        if size <= _PROBE or is_read:
+            return stream.read(size)
+        stream.skip(size)
+    except EndsInside as exc:
+        if exc.is_file:
+            raise
+        record.wrong = _wrong_length(record)
+    return b""
+
+
+def _is_read(stream: ByteStream, record: Record, options: WARCOptions) -> bool:
+    """Whether the block of *record* is wanted; else its failure, or the method of its request, is set."""
+    if record.is_request:
+        is_held = record.size <= options.limits.record
+        if not is_held:
+            record.request = Request(http.method_of(stream.peek(_LINE)) or GET)
+        return is_held
+    try:
+        check_block(stream, record, options)
+    except (Damaged, LeftOut) as reason:
+        record.failure = reason
+    return record.failure is None
+
+
+def _has_right_end(record: Record, block: bytes, closing: bytes | None, *, is_usual: bool) -> bool:
+    """Whether *record* ends where it says, though other line ends than usual are *closing* it, or anything else.
+
+    Its digest decides if there is one. Without one a record is too long whose last bytes would close it, unless it
+    *is_usual* in the file that records are closed by less, or the response says that these bytes are its own.
+    """
+    matches = _matches(record.headers.get("warc-block-digest"), [block]) if len(block) == record.size else None
+    if matches is not None:
+        return matches
+    if closing is None:
+        return False
+    if is_usual or len(closing) >= len(record.separator) or record.kind not in _PAGE_KINDS:
+        return True
+    body, length = block, ""
+    if record.kind != "resource":
         try:
-            check_block(stream, record, options)
-            record.block = stream.read(record.size)
-        except (Damaged, LeftOut) as reason:
-            record.failure = reason
-            stream.skip(record.size)
-    else:
-        stream.skip(record.size)
-    stream.settle(_SEPARATOR, MEMBER_START)
+            response = http.parse_response(block)
+        except Damaged:
+            return True  # and it is not stored
+        body, length = response.body, response.headers.get("content-length", "")
+    is_own = length == str(len(body)) or len(body) + len(closing) < len(record.separator)
+    return is_own or not (body[-len(record.separator) :] + closing).endswith(record.separator)
 
 
-def _request(stream: ByteStream, record: Record, options: WARCOptions) -> Request | None:
-    """The request in *record*, with the query that stands for its content if responses to it are wanted.
+def _request(block: bytes, options: WARCOptions) -> Request | None:
+    """The request in *block*, with the query that stands for its content if responses to it are wanted.
 
     It is left out like the other records that are no pages.
     """
-    method = http.method_of(stream.peek(_LINE)[: record.size]) or GET
-    if method != GET and is_wanted(options.methods, method) and record.size <= options.limits.record:
-        return http.parse_request(stream.read(record.size), options.limits)
-    stream.skip(record.size)
+    method = http.method_of(block) or GET
+    if method != GET and is_wanted(options.methods, method):
+        return http.parse_request(block, options.limits)
     return GET_REQUEST if method == GET else Request(method)
 
 
@@ -448,7 +571,7 @@ def check_block(stream: ByteStream, record: Record, options: WARCOptions) -> Non
             check_type(options.types, media)
     if record.size > options.limits.record:
         reason = f"its {record.size:,} bytes are over the limit of {options.limits.record:,} for a record"
-        raise OverLimit("record", reason)
+        raise OverLimit("record", reason, record.size)
 
 
 def _check_kind(record: Record) -> None:
@@ -464,7 +587,11 @@ def _check_kind(record: Record) -> None:
 
 
 def _page(
-    record: Record, request: Request, types: Collection[str] | None, limits: ReadLimits
+    record: Record,
+    request: Request,
+    types: Collection[str] | None,
+    limits: ReadLimits,
+    date_fallback: datetime | None = None,
 ) -> tuple[Page, str | None]:
     """Return the page of *record*, and why its body is not what its headers say, if that is so."""
     own = canonical_url(record.url)
@@ -493,7 +620,7 @@ def _page(
         status=status,
         content_type=media,
         headers=_with_their_names(headers, record),
-        fetched_at=_fetched_at(record),
+        fetched_at=_fetched_at(record, date_fallback),
         truncated=problem is not None,
         same_as=url if same_as == own else same_as,
         **names,
@@ -562,7 +689,7 @@ def _same_as(record: Record, url: str, status: int) -> str | None:
     if record.kind != "revisit":
         return None
     try:
-        return canonical_url(record.headers["warc-refers-to-target-uri"].removeprefix("<").removesuffix(">"))
+        return canonical_url(_target_uri(record.headers["warc-refers-to-target-uri"]))
     except (KeyError, InvalidURL):
         return url
 
@@ -576,30 +703,80 @@ def _names(record: Record, headers: Headers, same_as: str | None) -> dict[str, A
     if same_as is not None or "content-encoding" in headers or "transfer-encoding" in headers:
         named["_payload_digest"] = payload_digest(record.headers.get("warc-payload-digest"))
     if same_as is not None and (moment := record.headers.get("warc-refers-to-date")):
-        with suppress(Damaged):
-            named["_repeats_at"] = _moment("WARC-Refers-To-Date", moment)
+        named["_repeats_at"] = _date(moment)
     return named
 
 
-def _fetched_at(record: Record) -> datetime:
-    return _moment("WARC-Date", record.date)
+def _fetched_at(record: Record, fallback: datetime | None) -> datetime:
+    moment = _date(record.date) or fallback
+    if moment is None:
+        which = f"its WARC-Date {record.date!r} is not a date" if record.date else "it has no WARC-Date"
+        raise Damaged(f"{which}: --date-fallback TIME (in Python date_fallback=) stores such records with another")
+    return moment
 
 
-def _moment(name: str, value: str) -> datetime:
+# Years and months, which `fromisoformat` does not know; 24:00 and leap seconds, which no `datetime` has; and the 14
+# digits of ARC files and indexes.
+_MONTH = re.compile(r"\d{4}(?:-\d\d)?")
+_BEYOND = re.compile(r"(.{10}[T ])(24:00(?::00)?|\d\d:\d\d:60)(?![\d:])(?:[.,]0+)?(.*)")
+_DIGITS = re.compile(r"(\d{8})(\d{6})")
+
+
+def _date(value: str) -> datetime | None:
+    """Return the moment *value* in a form of WARC 1.1, section 5.4, to the millisecond; None if it is not a date.
+
+    >>> _date("2016-09"), _date("2016-12-31T23:59:60Z").isoformat()
+    (datetime.datetime(2016, 9, 1, 0, 0, tzinfo=datetime.timezone.utc), '2017-01-01T00:00:00+00:00')
+    """
     try:
-        parsed = datetime.fromisoformat(value)
+        parsed = _parsed(value)
         parsed = parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
-    except (ValueError, OverflowError) as exc:
-        raise Damaged(f"its {name} {value!r} is not a date") from exc
+    except (ValueError, OverflowError):
+        return None
     return parsed.replace(microsecond=parsed.microsecond // 1_000 * 1_000)
 
 
-def _verify(record: Record) -> None:
-    """Verify the WARC-Block-Digest of *record*, unless it is missing or of an unknown kind (WARC 1.1, section 5.8)."""
-    algorithm, _, expected = record.headers.get("warc-block-digest", "").partition(":")
-    name = algorithm.lower().replace("-", "")
-    if name not in _DIGESTS:
-        return
-    digest = hashlib.new(name, record.block, usedforsecurity=False)
-    if expected.lower() != digest.hexdigest() and expected.upper() != base64.b32encode(digest.digest()).decode():
-        raise Damaged(f"its block does not match its {algorithm} digest")
+def _parsed(value: str) -> datetime:
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:
+        if _MONTH.fullmatch(value):
+            return datetime.fromisoformat(f"{value}-01-01"[:10])
+        if digits := _DIGITS.fullmatch(value):
+            return datetime.fromisoformat(f"{digits[1]}T{digits[2]}")
+        if (beyond := _BEYOND.fullmatch(value)) is None:
+            raise
+        day, time, zone = beyond.groups()
+        if time.startswith("24"):
+            return datetime.fromisoformat(f"{day}00:00:00{zone}") + timedelta(days=1)
+        return datetime.fromisoformat(f"{day}{time[:6]}59{zone}") + timedelta(seconds=1)
+
+
+def _verify(record: Record, limits: ReadLimits) -> bool:
+    """Return whether *record* has a digest that can be verified; raises `WrongDigest` if one does not match.
+
+    That of a payload is not, where the record does not have all of it (WARC 1.1, sections 5.8 and 5.9).
+    """
+    outcomes = [_checked(record, "WARC-Block-Digest", [record.block])]
+    if record.kind == "resource":
+        outcomes.append(_checked(record, "WARC-Payload-Digest", [record.block]))
+    elif record.kind == "response" and "warc-truncated" not in record.headers:
+        outcomes.append(_checked(record, "WARC-Payload-Digest", http.payloads(record.block, limits)))
+    return any(outcomes)
+
+
+def _checked(record: Record, field: str, candidates: Iterable[bytes]) -> bool:
+    value = record.headers.get(field.lower())
+    matches = _matches(value, candidates)
+    if matches is False:
+        raise WrongDigest(field, (value or "").partition(":")[0])
+    return matches is True
+
+
+def _matches(value: str | None, candidates: Iterable[bytes]) -> bool | None:
+    """Whether the digest *value* is that of one of *candidates*; None if it cannot be verified."""
+    digest = payload_digest(value)
+    if digest is None:
+        return None
+    algorithm = digest.partition(":")[0]
+    return any(payload_digest_of(candidate, algorithm) == digest for candidate in candidates)

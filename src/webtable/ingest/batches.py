@@ -8,6 +8,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -20,7 +21,7 @@ from webtable.ingest.report import IngestCounts, ReportPieces
 from webtable.page.headers import DEFAULT_TYPES
 from webtable.page.methods import DEFAULT_METHODS, wanted_methods
 from webtable.page.page import Page, memory_of
-from webtable.repository.arguments import check_positive
+from webtable.repository.arguments import check_positive, given_moment
 from webtable.rowkey.urls import canonical_or_none
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ class IngestOptions:
     max_body: int | None = None
     wait: float = WAIT_SECONDS
     detect_language: bool = False
+    verify_digests: bool = False
+    date_fallback: datetime | None = None
     open_table: Callable[[], AbstractContextManager[Any]] | None = None
 
     def __post_init__(self) -> None:
@@ -105,12 +108,14 @@ class IngestOptions:
         if self.batch < 1:
             raise InvalidArgument(f"batch={self.batch} must be at least 1 page")
         check_positive(max_body=self.max_body, wait=self.wait)
+        given_moment("date_fallback", self.date_fallback)
 
     @property
     def made_with(self) -> str:
         """The options that decide what of a file is stored, as text."""
         names = [None if names is None else sorted(names) for names in (self.types, self.methods)]
-        return repr((*names, self.limits, self.max_body, self.detect_language))
+        others = (self.detect_language, self.verify_digests, self.date_fallback)
+        return repr((*names, self.limits, self.max_body, *others))
 
 
 @dataclass
@@ -165,6 +170,8 @@ def batches_of(
                 types=options.types,
                 report=total,
                 detect_language=options.detect_language,
+                verify_digests=options.verify_digests,
+                date_fallback=options.date_fallback,
                 methods=options.methods,
                 limits=options.limits,
                 start=unread.place,

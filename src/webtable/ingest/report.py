@@ -11,7 +11,7 @@ import msgspec
 
 from webtable.display.text import plural, size_text
 from webtable.errors import WebTableError
-from webtable.formats.read_report import MAX_DAMAGED, ReadReport
+from webtable.formats.read_report import LISTS, MAX_DAMAGED, ReadReport
 from webtable.page.json_lines import ATTRIBUTES
 from webtable.page.parts import meant
 from webtable.repository.upkeep.recounts import Recount
@@ -84,7 +84,9 @@ def add_report(report: ReadReport, other: ReadReport) -> None:
             getattr(report, name).update(value)
         elif isinstance(value, int) and name != "total_bytes":
             setattr(report, name, getattr(report, name) + value)
-    report.damaged += other.damaged[: MAX_DAMAGED - len(report.damaged)]
+    for name in LISTS:
+        listed = getattr(report, name)
+        listed += getattr(other, name)[: MAX_DAMAGED - len(listed)]
 
 
 class ReportPieces:
@@ -103,7 +105,8 @@ class ReportPieces:
         for name, value in vars(now).items():
             if isinstance(value, Counter | int):
                 setattr(new, name, value - getattr(before, name))
-        new.damaged = now.damaged[len(before.damaged) :]
+        for name in LISTS:
+            setattr(new, name, getattr(now, name)[len(getattr(before, name)) :])
         self._before = now
         return new
 
@@ -144,7 +147,8 @@ class IngestReport(IngestCounts):
     def is_sound(self) -> bool:
         """Whether everything that was to be stored is stored, and everything could be read."""
         ended = self.interrupted_by or self.lost or self.uncounted
-        return not (ended or self.read.damaged_count or self.damaged_files or self.not_stored)
+        unread = self.read.damaged_count or self.read.skipped or self.damaged_files
+        return not (ended or unread or self.not_stored)
 
     def text(self, store: str = "") -> str:
         """Return one line with all that was counted; *store* is named in it."""
@@ -162,7 +166,11 @@ class IngestReport(IngestCounts):
             f"({names_text(read.other_methods)})",
             read.truncated
             and f"{plural(read.truncated.total(), 'page')} marked truncated ({names_text(read.truncated)})",
+            read.redated and f"{plural(read.redated, 'page')} with the date of date_fallback",
+            read.verified and f"{plural(read.verified, 'record')} verified by a digest",
             read.damaged_count and plural(read.damaged_count, "damaged record"),
+            read.mismatched and f"{read.mismatched.total():,} of them by a digest ({names_text(read.mismatched)})",
+            read.skipped and f"{plural(read.skipped.total(), 'record')} over a limit ({names_text(read.skipped)})",
             read.bytes_skipped and f"{plural(read.bytes_skipped, 'damaged byte')} skipped",
             self.damaged_files and plural(len(self.damaged_files), "damaged file"),
             gone and f"{gone:,} dropped",

@@ -123,7 +123,7 @@ def algorithm_of(digest: str) -> str:
     return digest.rpartition(":")[0] or "sha256"
 
 
-_DIGEST_SIZES = {"md5": 16, "sha1": 20, "sha256": 32, "sha512": 64}
+_DIGEST_SIZES = {"md5": 16, "sha1": 20, "sha256": 32, "sha384": 48, "sha512": 64}
 
 
 def payload_digest(text: str | None) -> str | None:

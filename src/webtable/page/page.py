@@ -63,7 +63,7 @@ class Page(
     """The body as it was sent, without transfer and content encodings; HTML or any other type."""
     title: str | None = None
     status: Status = 200
-    """The status of the response, from 100 to 999."""
+    """The status of the response, from 100 to 999; 0 if it has none, as of a request that never left a browser."""
     content_type: str | None = None
     """The media type, as in `text/html`. What is given as in a header is stored in lower case, without parameters."""
     charset: str | None = None

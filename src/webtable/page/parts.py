@@ -149,8 +149,8 @@ SHARED: tuple[SharedFact, ...] = get_args(SharedFact)
 
 
 # Bounds of what is decoded: another program may have stored anything. A value out of them makes its row, and no other,
-# a damaged one; columns of 64 bits could not hold it, nor a WARC file a status of four digits.
-Status = Annotated[int, msgspec.Meta(ge=100, le=999)]
+# a damaged one; columns of 64 bits could not hold it, nor a WARC file a status of four digits. 0 is no status.
+Status = Annotated[int, msgspec.Meta(ge=0, le=999)]
 Size = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 

@@ -60,7 +60,8 @@ def check_file(data: bytes) -> None:
     except FormatError:
         pass
     assert report.pages == len(pages)
-    assert report.records == len(pages) + report.damaged_count + report.left_out.total() + report.other_methods.total()
+    left_out = report.left_out.total() + report.other_methods.total()
+    assert report.records == len(pages) + report.damaged_count + report.skipped.total() + left_out
     if not which & 12:
         _check_place(file, report, len(pages))
 

@@ -172,6 +172,8 @@ class WebTable(ShowsItself):
         batch: int = 500,
         wait: float = 600.0,
         detect_language: bool = False,
+        verify_digests: bool = False,
+        date_fallback: datetime | None = None,
         refresh: bool = True,
         dry_run: bool = False,
         on_progress: Progress | None = None,
@@ -181,10 +183,10 @@ class WebTable(ShowsItself):
         *files* are paths, directories, whose archives are read, patterns (`"crawls/**/*.warc.gz"`), or `"-"` for
         standard input. They are read by this process, or by so many *workers* in any order, and in parts if they are
         large; on HBase workers store pages themselves. A worker that dies is replaced, and what it had not stored is
-        read again. *types*, *methods*, *limits* and *detect_language* are those of `formats.read_pages`; *max_body*
-        and *batch* (the most pages to store at once) those of `writer`. A store that does not answer is waited for up
-        to *wait* seconds. At the end the links are counted, if *refresh*. With *dry_run* nothing is stored.
-        *on_progress* is called with the number of pages stored so far.
+        read again. *types*, *methods*, *limits*, *detect_language*, *verify_digests* and *date_fallback* are those of
+        `formats.read_pages`; *max_body* and *batch* (the most pages to store at once) those of `writer`. A store that
+        does not answer is waited for up to *wait* seconds. At the end the links are counted, if *refresh*. With
+        *dry_run* nothing is stored. *on_progress* is called with the number of pages stored so far.
 
         Storing a capture again changes nothing, so a call may be repeated. *resume* is the path of a journal, with
         which it continues where an earlier call ended, however that was; it is kept after the end too.
@@ -207,6 +209,8 @@ class WebTable(ShowsItself):
             batch=batch,
             wait=wait,
             detect_language=detect_language,
+            verify_digests=verify_digests,
+            date_fallback=date_fallback,
             refresh=refresh,
             dry_run=dry_run,
             on_progress=on_progress,

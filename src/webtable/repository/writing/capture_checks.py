@@ -186,7 +186,7 @@ def _check_each_type(page: Page) -> None:
 
 
 def _check_numbers(page: Page) -> None:
-    if not 100 <= page.status <= 999:
+    if page.status and not 100 <= page.status <= 999:
         raise errors.InvalidCapture(f"{page.url[:200]}: status={page.status} must be from 100 to 999")
     for name in ("size", "outlink_count", "change_count"):
         if not 0 <= (getattr(page, name) or 0) < 2**63:
