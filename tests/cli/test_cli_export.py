@@ -30,10 +30,10 @@ def test_what_is_exported_is_ingested_again(run):
     done = run("export", "out", "all")
 
     assert (done.code, done.lines[0].partition(" of ")[0]) == (0, "3 pages, 3 captures in 1 file")
-    assert names() == ["manifest.json", "webtable-00001.warc.gz"]
-    again = run("-s", "again.db", "ingest", "out/webtable-00001.warc.gz")
-    assert again.code == 0
-    assert run("-s", "again.db", "pages", "all").raw == run("pages", "all").raw
+    assert names() == ["index.cdxj", "manifest.json", "webtable-00001.warc.gz"]
+    for store, words in (("again.db", ["ingest", "out/webtable-00001.warc.gz"]), ("restored.db", ["import", "out"])):
+        assert run("-s", store, *words).code == 0
+        assert run("-s", store, "pages", "all").raw == run("pages", "all").raw
 
 
 def test_an_index_comes_with_cdxj_and_a_file_ends_where_it_is_told(run):
@@ -110,7 +110,7 @@ def test_a_full_disk_leaves_the_complete_files_and_names_what_goes_on(run, monke
 
     def full(descriptor):
         calls.append(descriptor)
-        if len(calls) > 3:  # the manifest, the first file, and the manifest with it
+        if len(calls) > 4:  # the manifest, the first file and its lines of the index, and the manifest with it
             raise OSError(28, "No space left on device")
         fsync(descriptor)
 
@@ -121,17 +121,17 @@ def test_a_full_disk_leaves_the_complete_files_and_names_what_goes_on(run, monke
     again = run("export", "out", "all", "--resume", "--max-file", "1")
 
     file = Path("out/webtable-00002.warc.gz").resolve()
-    assert (done.code, left) == (1, ["manifest.json", "webtable-00001.warc.gz"])
+    assert (done.code, left) == (1, ["manifest.json", "webtable-00001.cdxj", "webtable-00001.warc.gz"])
     assert done.errors == [
         f"webtable: {file}: the disk is full; make space: the complete files stay in out, "
         "and the same command with --resume goes on"
     ]
-    assert (again.code, len(names("out"))) == (0, 4)
+    assert (again.code, len(names("out"))) == (0, 5)
 
 
 def test_a_directory_may_be_named_like_a_host(run):
     assert run("export", "example.com", "example.com").code == 0
-    assert names("example.com") == ["manifest.json", "webtable-00001.warc.gz"]
+    assert names("example.com") == ["index.cdxj", "manifest.json", "webtable-00001.warc.gz"]
 
 
 @pytest.mark.usefixtures("large_store")
@@ -212,7 +212,7 @@ def test_a_directory_may_have_the_name_of_a_file(run):
 
     done = run("export", "out.warc.gz", "all")
 
-    assert (done.code, names("out.warc.gz")) == (0, ["manifest.json", "webtable-00001.warc.gz"])
+    assert (done.code, names("out.warc.gz")) == (0, ["index.cdxj", "manifest.json", "webtable-00001.warc.gz"])
 
 
 @pytest.mark.parametrize("name", ["out.warc.gz", "out.wacz"])

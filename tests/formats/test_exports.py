@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
@@ -19,7 +20,7 @@ import webtable
 from nightly import examples, some
 from webtable import Link, Page
 from webtable.errors import FormatError, FullScanNeeded, InvalidArgument
-from webtable.formats import ReadLimits, ReadReport, read_export, verify_export, write_export
+from webtable.formats import Manifest, ReadLimits, ReadReport, read_export, verify_export, write_export
 from webtable.formats.exports import read_manifest
 
 START = datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)
@@ -482,3 +483,48 @@ def test_memory_does_not_grow_with_the_bodies_that_are_written_and_compared(tmp_
 
     assert (done.manifest.captures, len(done.manifest.files)) == (60, 1)
     assert peak < 48 * 2**20
+
+
+class TestAnExportAsWARC:
+    """It is for both replay, by its index, and restore, by its manifest."""
+
+    def test_has_an_index_by_which_each_record_is_found(self, tmp_path):
+        table, folder = stored(new_table(), pages(20)), tmp_path / "out"
+
+        write_export(table, folder, webtable.ALL, format="warc", file_bytes=9_000)
+
+        lines = (folder / "index.cdxj").read_bytes().splitlines()
+        assert len(list(folder.iterdir())) > 4
+        assert (len(lines), lines) == (20, sorted(lines))
+        for line in lines:
+            entry = json.loads(line.split(b" ", 2)[2])
+            data = (folder / entry["filename"]).read_bytes()[int(entry["offset"]) :][: int(entry["length"])]
+            assert f"WARC-Target-URI: {entry['url']}\r\n".encode() in gzip.decompress(data)
+
+    def test_that_was_interrupted_has_the_same_index_after_it_was_resumed(self, tmp_path, monkeypatch):
+        table, folder = stored(new_table(), pages(20)), tmp_path / "out"
+        manifests, write = [], Manifest.write
+
+        def written(*given):
+            manifests.append(given)
+            if len(manifests) == 4:
+                raise KeyboardInterrupt
+            write(*given)
+
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(Manifest, "write", written)
+            write_export(table, folder, webtable.ALL, format="warc", file_bytes=9_000)
+        write_export(table, folder, webtable.ALL, format="warc", file_bytes=9_000, resume=True)
+
+        lines = (folder / "index.cdxj").read_bytes().splitlines()
+        assert (len(set(lines)), lines) == (20, sorted(lines))
+        assert (verify_export(folder).problems, verify_export(folder).unlisted) == ([], [])
+
+    @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"x" + path.read_bytes()[1:])])
+    def test_names_an_index_that_is_missing_or_changed(self, tmp_path, damage):
+        write_export(stored(new_table(), pages(2)), tmp_path / "out", webtable.ALL, format="warc")
+
+        damage(tmp_path / "out" / "index.cdxj")
+
+        [problem] = verify_export(tmp_path / "out").problems
+        assert "index.cdxj" in problem

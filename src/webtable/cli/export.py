@@ -145,9 +145,10 @@ def export(
     As jsonl, parquet or warc they are files in a directory, with manifest.json: what was exported, the layout of the
     table, and the counts and digests of each file. If the run is interrupted, the complete files stay, and --resume
     continues after them. `import` stores the same pages again; `import --dry-run` compares an export with its manifest.
+    As warc they also have index.cdxj, a sorted index of their records: pywb replays the same directory.
 
-    As cdxj they are WARC files with index.cdxj, a sorted index of them; wacz is one file with all of that, for
-    ReplayWeb.page and pywb. Such an archive appears when it is complete; an interrupted run leaves nothing.
+    As cdxj they are WARC files with that index and no manifest; wacz is one file with all of that, for ReplayWeb.page
+    and pywb. Such an archive appears when it is complete; an interrupted run leaves nothing.
 
     With --partition-by it is a Parquet dataset, which DuckDB, Spark and Athena read as one table: a row for each page,
     as `pages` lists it, in folders like host=example.com or month=2026-11. docs/dataset.md says how rows that no longer

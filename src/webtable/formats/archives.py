@@ -104,7 +104,7 @@ def write_warc(
         def opened(name: str) -> IO[bytes]:
             return (part / name).open("xb")
 
-        files = WARCFiles(opened, file_bytes, _indexed(scratch) if with_index else lambda _: None, archived.add)
+        files = WARCFiles(opened, file_bytes, _indexed(scratch) if with_index else None, archived.add)
         _fill(files, each_page(table, scope, archived, on_progress), archived, lambda _: None)
         if with_index:
             with opened(INDEX) as index:
@@ -153,6 +153,13 @@ def write_wacz(
 
 
 _LINES = "CREATE TABLE line (line BLOB)"
+
+
+def sorted_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield *lines* in the order of their bytes; many are sorted on disk."""
+    with TemporaryTables(_LINES) as scratch:
+        scratch.fill("line", ((line,) for line in lines), 1)
+        yield from _sorted(scratch)
 
 
 def _indexed(scratch: TemporaryTables) -> Callable[[bytes], object]:

@@ -10,6 +10,7 @@ import re
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from itertools import count, groupby
 from operator import attrgetter
 from pathlib import Path
@@ -24,7 +25,16 @@ from webtable._clock import clock
 from webtable._files import Folder, atomic_file, naming_errors
 from webtable._limits import EXPORT_LIMITS, ReadLimits
 from webtable.errors import DamagedRow, FormatError, InvalidArgument, WebTableError
-from webtable.formats.archives import FILE_BYTES, PROGRESS_PAGES, Archived, check_file_bytes, each_page
+from webtable.formats.archives import (
+    FILE_BYTES,
+    INDEX,
+    PROGRESS_PAGES,
+    Archived,
+    check_file_bytes,
+    each_page,
+    sorted_lines,
+)
+from webtable.formats.compressed import lines_of
 from webtable.formats.read import read_pages
 from webtable.formats.read_report import ReadReport
 from webtable.formats.warc_out import WARCFile, as_put, software
@@ -83,13 +93,20 @@ class ExportFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     largest: Count = 0
 
 
+class ExportIndex(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The index of the WARC files of an export, index.cdxj: its size and SHA-256."""
+
+    bytes: Count
+    sha256: str
+
+
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The description of an export: which table, which pages, and which files hold them.
 
     The version `webtable` wrote it between `begun` and `ended`, and read each page once in that time. `site`
     names the pages that were selected; `layout` and `indexes` are those of the table.
     `is_complete` is false for an export that was interrupted. `damaged` counts rows that could not be read, or only in
-    part; `incomplete` counts captures of which something is too long for the format.
+    part; `incomplete` counts captures of which something is too long for the format. `index` is that of WARC files.
     """
 
     format_number: int = FORMAT_NUMBER
@@ -107,6 +124,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     layout: Layout
     indexes: tuple[str, ...] = ()
     files: tuple[ExportFile, ...] = ()
+    index: ExportIndex | None = None
 
     @property
     def bytes(self) -> int:
@@ -218,6 +236,15 @@ def file_name(number: int, form: Format) -> str:
     return f"webtable-{number:05}.{ENDINGS[form]}"
 
 
+def index_name(name: str) -> str:
+    """Return the name of the file with the unsorted lines of the index of the WARC file *name*, until the end.
+
+    >>> index_name("webtable-00001.warc.gz")
+    'webtable-00001.cdxj'
+    """
+    return f"{name.partition('.')[0]}.cdxj"
+
+
 def digest_of(file: BinaryIO) -> str:
     """Return the SHA-256 of *file*, as `sha256sum` prints it, and leave it at its end; raises `OSError`."""
     # What is open to be written can be read by its descriptor.
@@ -270,8 +297,12 @@ def verify_export(
         rest = "the command that made it, with --resume, completes it"
         checked.problems.append(f"{folder}: the export was interrupted; {rest}")
     with Folder(folder) as opened:
+        if (index := checked.manifest.index) is not None:
+            checked.problems += filter(None, [_compared(opened, INDEX, index)])
         for file in checked.manifest.files:
-            problem = _compared(opened, file, checked, limits, counts=counts)
+            problem = _compared(
+                opened, file.name, file, partial(_counted, checked=checked, limits=limits) if counts else None
+            )
             if problem is not None:
                 checked.problems.append(problem)
             else:
@@ -279,18 +310,21 @@ def verify_export(
                 checked.bytes += file.bytes
             if on_progress is not None:
                 on_progress(checked.bytes)
-        listed = {NAME, *(file.name for file in checked.manifest.files)}
+        listed = {NAME, *([INDEX] if index else ()), *(file.name for file in checked.manifest.files)}
         checked.unlisted = [name for name in opened.names() if name not in listed]
     return checked
 
 
 def _compared(
-    folder: Folder, entry: ExportFile, checked: CheckedExport, limits: ReadLimits, *, counts: bool
+    folder: Folder,
+    name: str,
+    entry: ExportFile | ExportIndex,
+    counted: Callable[[BinaryIO, ExportFile], str | None] | None = None,
 ) -> str | None:
-    """The problem of the file of *entry*; None if it is as it was written."""
-    path = folder.path / entry.name
+    """The problem of the file *name*, with its *entry* in the manifest; None if it is as it was written."""
+    path = folder.path / name
     try:
-        with folder.reading(entry.name) as file:
+        with folder.reading(name) as file:
             size = os.fstat(file.fileno()).st_size
             if size != entry.bytes:
                 truncated = ": truncated" if size < entry.bytes else ""
@@ -298,7 +332,7 @@ def _compared(
             if digest_of(file) != entry.sha256:
                 return f"{path}: changed: its digest differs from the manifest"
             file.seek(0)
-            problem = _counted(file, entry, checked, limits) if counts else None
+            problem = counted(file, entry) if counted is not None and isinstance(entry, ExportFile) else None
             return problem and f"{path}: {problem}"
     except FileNotFoundError:
         return f"{path}: missing"
@@ -323,7 +357,7 @@ def _counted(file: BinaryIO, entry: ExportFile, checked: CheckedExport, limits: 
     checked.captures += captures
     if (pages, captures) == (entry.pages, entry.captures):
         return None
-    damaged = f" ({report.damaged[0].reason})" if report.damaged else ""
+    damaged = "".join(f" ({record.reason})" for record in (*report.damaged[:1], *report.over_limits[:1]))
     return f"{captures:,} captures of {pages:,} pages instead of {entry.captures:,} of {entry.pages:,}{damaged}"
 
 
@@ -504,20 +538,28 @@ class NumberedFiles:
     ) -> tuple[NumberedFile, _Captures | None]:
         """Write a file that begins with *page*, and return it with the first page for the next file."""
         name = file_name(number, self._form)
-        with Folder(self._folder) as folder, folder.replacing(name) as file:
-            counts, following = self._fill(file, name, page, pages)
-            file.flush()
-            os.fsync(file.fileno())
+        lines = index_name(name)
+        # The index first, as a WARC file without its lines could not be resumed after.
+        with (
+            Folder(self._folder) as folder,
+            folder.replacing(name) as file,
+            folder.replacing(lines) if self._form == "warc" else nullcontext() as index,
+        ):
+            kind = KINDS[self._form](file, name) if index is None else WARCFile(file, name, index.write)
+            counts, following = self._fill(file, kind, page, pages)
+            for written in filter(None, (index, file)):
+                written.flush()
+                os.fsync(written.fileno())
             size = os.fstat(file.fileno()).st_size
             digest = digest_of(file)
         entry = ExportFile(name, size, digest, counts.pages, counts.captures, counts.last, counts.largest)
         return NumberedFile(entry, counts.incomplete), following
 
     def _fill(
-        self, file: IO[bytes], name: str, page: _Captures, pages: Iterator[_Captures]
+        self, file: IO[bytes], kind: CaptureFile, page: _Captures, pages: Iterator[_Captures]
     ) -> tuple[_FileCounts, _Captures | None]:
         """Write pages to *file* until it is large enough; return its counts, and the first page for the next file."""
-        counts, kind = _FileCounts(), KINDS[self._form](file, name)
+        counts = _FileCounts()
         following: _Captures | None = page
         # The header that a format writes may be larger than a file may be already.
         while following is not None and (not counts.pages or file.tell() + kind.waiting < self._file_bytes):
@@ -646,7 +688,8 @@ def write_export(
 
     The pages are those that `WebTable.pages` lists for *site*; *format* is
     "jsonl", "parquet" (with `hbase-webtable[arrow]`) or "warc". A file ends with the page that makes it exceed
-    *file_bytes* bytes. *folder* must be new or empty. If a run is interrupted, its complete files stay, and a run with
+    *file_bytes* bytes. Beside WARC files is `index.cdxj`, the sorted index of their records, with which pywb replays
+    them. *folder* must be new or empty. If a run is interrupted, its complete files stay, and a run with
     *resume* and the same other arguments goes on after them. With several *workers*, processes that read a part of the
     URLs each, the files are as many as parts at least, and their numbers have gaps.
     *on_progress* is called with how many pages were written so far.
@@ -699,9 +742,9 @@ def _new_manifest(context: TableContext, site: Site | None, form: Format) -> Man
 
 def _drop_unlisted(folder: Folder, manifest: Manifest) -> None:
     """Remove files of processes that were killed, or whose part came after one that was not finished."""
-    listed = {file.name for file in manifest.files}
+    listed = {name for file in manifest.files for name in (file.name, index_name(file.name))}
     for name in folder.names():
-        if name.startswith("webtable-") and name not in listed:
+        if (name.startswith("webtable-") and name not in listed) or (name == INDEX and manifest.index is None):
             folder.remove(name)
 
 
@@ -718,7 +761,8 @@ def _resumed_manifest(opened: Folder, wanted: Manifest) -> Manifest:
     if manifest.is_complete:
         raise InvalidArgument(f"{folder}: the export there is complete; name another directory")
     for file in manifest.files:
-        is_there = opened.kind(file.name) == "file"
+        names = [file.name, *([index_name(file.name)] if manifest.format == "warc" else [])]
+        is_there = all(opened.kind(name) == "file" for name in names)
         if not is_there or (folder / file.name).lstat().st_size != file.bytes:
             raise FormatError(
                 f"{folder / file.name}: missing, or not of the size that was written: export into another directory"
@@ -799,7 +843,14 @@ class _Export:
         )
 
     def _end(self, damaged: int) -> None:
-        self._update(damaged, is_complete=True, ended=clock.now())
+        index = None
+        with Folder(self._folder) as folder:
+            lines = [index_name(file.name) for file in self._exported.manifest.files]
+            if self._exported.manifest.format == "warc":
+                index = _write_index(folder, lines)
+            self._update(damaged, is_complete=True, ended=clock.now(), index=index)
+            for name in lines:
+                folder.remove(name)
 
     def _update(self, damaged: int, **changed: object) -> None:
         self._exported.manifest = replace(self._exported.manifest, damaged=self._damaged_before + damaged, **changed)
@@ -808,6 +859,21 @@ class _Export:
     def _report(self, pages: int) -> None:
         if self._on_progress is not None and pages % PROGRESS_PAGES == 0:
             self._on_progress(pages)
+
+
+def _write_index(folder: Folder, names: Sequence[str]) -> ExportIndex:
+    """Write the lines of the files *names*, sorted, as the index of all WARC files."""
+
+    def lines() -> Iterator[bytes]:
+        for name in names:
+            with folder.reading(name) as file:
+                yield from lines_of(file, str(folder.path / name))
+
+    with folder.replacing(INDEX) as index:
+        index.writelines(sorted_lines(lines()))
+        index.flush()
+        os.fsync(index.fileno())
+        return ExportIndex(os.fstat(index.fileno()).st_size, digest_of(index))
 
 
 def _written_part(

@@ -348,12 +348,18 @@ class WARCFile:
     """Captures as WARC records, each a gzip member if the name of the file ends with .gz.
 
     `incomplete` counts those of which something is too long to be written; none are ever `waiting` to be written.
+    *indexed* is called with the line of each in an index.
     """
 
     waiting = 0
 
-    def __init__(self, file: MeasuredFile | IO[bytes], name: str) -> None:
+    def __init__(
+        self, file: MeasuredFile | IO[bytes], name: str, indexed: Callable[[bytes], object] | None = None
+    ) -> None:
         self._file = file
+        self._name = name
+        self._indexed = indexed
+        self._size = 0
         self._is_packed = name.lower().endswith(".gz")
         self.incomplete: int = 0
         info = warcinfo(name, software(), clock.now())
@@ -366,9 +372,11 @@ class WARCFile:
 
     def add(self, page: Page, repeated: WARCRecord | None) -> WARCRecord:
         """Write and return the record of a capture; *repeated* is the record that it repeats."""
-        record = capture_record(page, self._info, repeated)
+        record, offset = capture_record(page, self._info, repeated), self._size
         self._append(record)
         self.incomplete += bool(record.left_out)
+        if self._indexed is not None:
+            self._indexed(cdxj_line(page, record, offset, self._size - offset, self._name))
         return record
 
     def close(self) -> None:
@@ -379,9 +387,13 @@ class WARCFile:
         member = zlib.compressobj(wbits=31) if self._is_packed else None
         for part in record.parts:
             if packed := part if member is None else member.compress(part):
-                self._file.write(packed)
+                self._add(packed)
         if member is not None:
-            self._file.write(member.flush())
+            self._add(member.flush())
+
+    def _add(self, data: bytes) -> None:
+        self._file.write(data)
+        self._size += len(data)
 
 
 def write_page_records(
@@ -410,7 +422,7 @@ class WARCFiles:
         self,
         opened: Callable[[str], AbstractContextManager[IO[bytes]]],
         file_bytes: int,
-        indexed: Callable[[bytes], object],
+        indexed: Callable[[bytes], object] | None,
         written: Callable[[MeasuredFile], None],
     ) -> None:
         self._opened = opened
@@ -430,12 +442,10 @@ class WARCFiles:
             self._count += 1
             name = f"webtable-{self._count:05}.warc.gz"
             self._file = MeasuredFile(self._open.enter_context(self._opened(name)), name)
-            self._warc = WARCFile(self._file, name)
-        file, offset = self._file, self._file.size
+            self._warc = WARCFile(self._file, name, self._indexed)
         record = self._warc.add(page, repeated)
         self.records += 1
         self.incomplete += bool(record.left_out)
-        self._indexed(cdxj_line(page, record, offset, file.size - offset, file.name))
         return record
 
     def close(self) -> None:
