@@ -262,6 +262,18 @@ def test_a_block_whose_digest_is_right_is_read_whatever_follows():
     assert (report.damaged_count, report.bytes_skipped) == (1, 100)
 
 
+@pytest.mark.parametrize("off", [1, 2, 3, 4])
+@pytest.mark.parametrize("proof", ["digest", "Content-Length"])
+def test_a_length_that_is_too_long_by_what_closes_the_record_is_set_right_where_that_is_sure(proof, off):
+    http = HTTP[:-2] + b"Content-Length: %d\r\n\r\n" % len(BODY) if proof == "Content-Length" else HTTP
+    digest = {"WARC_Block_Digest": digest_of(HTTP + BODY)} if proof == "digest" else {}
+
+    pages, report = read(record(http=http, off=off, **digest) + record(b"<p>x", f"{URL}x"))
+
+    assert [page.body for page in pages] == [BODY, b"<p>x"]
+    assert (report.unclosed.total(), report.damaged) == (1, [])
+
+
 def test_reading_stays_linear_where_each_record_claims_to_be_large():
     count = 3_000
     data = b"".join(record(body_of(0), f"{URL}{n}", Content_Length="900000") for n in range(count))

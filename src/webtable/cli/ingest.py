@@ -155,7 +155,7 @@ def _unread(report: ReadReport) -> Iterator[str]:
             yield f"{what}: … and {count - _SHOWN_DAMAGES:,} more records"
     for file, count in report.unclosed.most_common(_SHOWN_DAMAGES):
         records_text = plural(count, "record")
-        yield f"{file}: {records_text} without the CRLFCRLF that closes a record, read to the end that its length says"
+        yield f"{file}: {records_text} not closed by CRLFCRLF where the length says; the bodies are without it"
 
 
 def _why_lost(error: WebTableError) -> str:

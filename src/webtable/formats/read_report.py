@@ -87,7 +87,8 @@ class ReadReport:
     damaged: list[DamagedRecord] = field(default_factory=list)
     """The first 1,000 damaged records, their URLs and reasons cut to 1,000 characters."""
     unclosed: Counter[str] = field(default_factory=Counter)
-    """Counts of WARC records without the two line ends that close a record, by the name of the file. They are read."""
+    """Counts of WARC records without the two line ends that close a record, or with a length that includes these, by
+    the name of the file. They are read."""
     redated: int = 0
     """Count of pages that have the date of `date_fallback`, because their record has none, or an impossible one."""
     verified: int = 0

@@ -457,12 +457,12 @@ def _next_record(stream: ByteStream, limits: ReadLimits, *, is_first: bool) -> R
 
 def _read_record(stream: ByteStream, record: Record, source: str, report: ReadReport, options: WARCOptions) -> None:
     """Read the rest of *record*; if it does not end where it says, go on to where the next one begins."""
-    block = b"" if record.wrong else _block(stream, record, options)
+    right = block = b"" if record.wrong else _block(stream, record, options)
     if not record.wrong:
         closing = stream.settle()
         if closing != record.separator:
-            is_right = _has_right_end(record, block, closing, is_usual=source in report.unclosed)
-            if not is_right:
+            right = _right_block(record, block, closing, is_usual=source in report.unclosed)
+            if right is None:
                 record.wrong = _wrong_length(record)
             elif closing is None:
                 stream.skip_run(_GAP)
@@ -482,7 +482,7 @@ def _read_record(stream: ByteStream, record: Record, source: str, report: ReadRe
     elif record.is_request:
         record.request = record.request or _request(block, options)
     elif record.failure is None:
-        record.block = block
+        record.block = right
 
 
 def _wrong_length(record: Record) -> Damaged:
@@ -527,28 +527,40 @@ def _is_read(stream: ByteStream, record: Record, options: WARCOptions) -> bool:
     return record.failure is None
 
 
-def _has_right_end(record: Record, block: bytes, closing: bytes | None, *, is_usual: bool) -> bool:
-    """Whether *record* ends where it says, though other line ends than usual are *closing* it, or anything else.
+def _right_block(record: Record, block: bytes, closing: bytes | None, *, is_usual: bool) -> bytes | None:
+    """Return the block of *record*, though other line ends than usual close it, or none; None if its length is wrong.
 
     Its digest decides if there is one. Without one a record is too long whose last bytes would close it, unless it
-    *is_usual* in the file that records are closed by less, or the response says that these bytes are its own.
+    *is_usual* in the file that records are closed by less, or its response says where it ends: some versions of wget
+    wrote lengths that are too long by one or two.
     """
-    matches = _matches(record.headers.get("warc-block-digest"), [block]) if len(block) == record.size else None
-    if matches is not None:
-        return matches
+    missing = len(record.separator) - len(closing or b"")
+    shorter = block[: len(block) - missing]
+    is_long = closing is not None and missing > 0 and (block[-4:] + closing).endswith(record.separator)
+    if len(block) == record.size and (digest := record.headers.get("warc-block-digest")) is not None:
+        for candidate in (block, *([shorter] if is_long else ())):
+            if (matches := _matches(digest, [candidate])) is None:
+                break
+            if matches:
+                return candidate
+        else:
+            return None
     if closing is None:
-        return False
-    if is_usual or len(closing) >= len(record.separator) or record.kind not in _PAGE_KINDS:
-        return True
-    body, length = block, ""
-    if record.kind != "resource":
-        try:
-            response = http.parse_response(block)
-        except Damaged:
-            return True  # and it is not stored
-        body, length = response.body, response.headers.get("content-length", "")
-    is_own = length == str(len(body)) or len(body) + len(closing) < len(record.separator)
-    return is_own or not (body[-len(record.separator) :] + closing).endswith(record.separator)
+        return None
+    if is_usual or not is_long or record.kind not in _PAGE_KINDS:
+        return block
+    if record.kind == "resource":
+        return None
+    try:
+        _, headers, body = http.parse_response(block)
+    except Damaged:
+        return block  # and it is not stored
+    length = headers.get("content-length")
+    if length == str(len(body) - missing):
+        return shorter
+    # Encodings say where they end, and the line ends of a head alone do not close the record.
+    is_known = "transfer-encoding" in headers or "content-encoding" in headers or len(body) < missing
+    return block if is_known or length == str(len(body)) else None
 
 
 def _request(block: bytes, options: WARCOptions) -> Request | None:
