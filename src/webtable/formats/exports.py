@@ -539,11 +539,10 @@ class NumberedFiles:
         """Write a file that begins with *page*, and return it with the first page for the next file."""
         name = file_name(number, self._form)
         lines = index_name(name)
-        # The index first, as a WARC file without its lines could not be resumed after.
         with (
             Folder(self._folder) as folder,
-            folder.replacing(name) as file,
             folder.replacing(lines) if self._form == "warc" else nullcontext() as index,
+            folder.replacing(name) as file,
         ):
             kind = KINDS[self._form](file, name) if index is None else WARCFile(file, name, index.write)
             counts, following = self._fill(file, kind, page, pages)
@@ -846,7 +845,7 @@ class _Export:
         index = None
         with Folder(self._folder) as folder:
             lines = [index_name(file.name) for file in self._exported.manifest.files]
-            if self._exported.manifest.format == "warc":
+            if self._exported.manifest.format == "warc" and lines:
                 index = _write_index(folder, lines)
             self._update(damaged, is_complete=True, ended=clock.now(), index=index)
             for name in lines:

@@ -457,7 +457,8 @@ def _next_record(stream: ByteStream, limits: ReadLimits, *, is_first: bool) -> R
 
 def _read_record(stream: ByteStream, record: Record, source: str, report: ReadReport, options: WARCOptions) -> None:
     """Read the rest of *record*; if it does not end where it says, go on to where the next one begins."""
-    right = block = b"" if record.wrong else _block(stream, record, options)
+    block = b"" if record.wrong else _block(stream, record, options)
+    right: bytes | None = block
     if not record.wrong:
         closing = stream.settle()
         if closing != record.separator:
@@ -482,7 +483,7 @@ def _read_record(stream: ByteStream, record: Record, source: str, report: ReadRe
     elif record.is_request:
         record.request = record.request or _request(block, options)
     elif record.failure is None:
-        record.block = right
+        record.block = right or b""
 
 
 def _wrong_length(record: Record) -> Damaged:
@@ -538,7 +539,8 @@ def _right_block(record: Record, block: bytes, closing: bytes | None, *, is_usua
     shorter = block[: len(block) - missing]
     is_long = closing is not None and missing > 0 and (block[-4:] + closing).endswith(record.separator)
     if len(block) == record.size and (digest := record.headers.get("warc-block-digest")) is not None:
-        for candidate in (block, *([shorter] if is_long else ())):
+        candidates: list[bytes] = [block, shorter] if is_long else [block]
+        for candidate in candidates:
             if (matches := _matches(digest, [candidate])) is None:
                 break
             if matches:
