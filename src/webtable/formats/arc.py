@@ -183,7 +183,7 @@ def _read_block(stream: ByteStream, record: Record, options: WARCOptions, again:
     except (Damaged, LeftOut) as reason:
         record.failure = reason
         stream.skip(size)
-    stream.settle(b"\n", MEMBER_START)
+    stream.settle()
     if record.failure is None and not _ends(stream.loaded(FIRST_LINE), 0):
         record.failure = _wrong_length(size)
 

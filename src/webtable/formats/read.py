@@ -331,12 +331,12 @@ def read_pages(
     are returned (None or {"*"}: all), `extract` fills in title and links of HTML pages that come without,
     `detect_language` finds the language of pages that do not say it, as a writer does, `verify_digests` verifies the
     digests of WARC records, of their blocks and payloads, and `date_fallback`, with a timezone, is the date of WARC
-    records that have none, or an impossible one. `methods` are those of requests whose responses are returned from WARC and
-    HAR files (None or {"*"}: all). The URL of an answer to another method than GET has the method and what was sent in its
-    query, as in `__wb_method=POST&name=value`; a response without a request counts as one to GET. `report` is kept up
-    to date while reading. `limits` bounds memory and time; a record over a limit is skipped, or returned without title
-    and links, and counted. With `start`, a `place` of the report of an earlier read, reading begins after that record;
-    this needs a seekable file with the same content.
+    records that have none, or an impossible one. `methods` are those of requests whose responses are returned from WARC
+    and HAR files (None or {"*"}: all). The URL of an answer to another method than GET has the method and what was sent
+    in its query, as in `__wb_method=POST&name=value`; a response without a request counts as one to GET. `report` is
+    kept up to date while reading. `limits` bounds memory and time; a record over a limit is skipped, or returned
+    without title and links, and counted. With `start`, a `place` of the report of an earlier read, reading begins after
+    that record; this needs a seekable file with the same content.
 
     A damaged record is reported and skipped, and so is a damaged gzip or zstd member, a row group of Parquet, or what
     follows a WARC record of a wrong length up to the next record, with the number of bytes. A file that cannot be read
