@@ -218,12 +218,14 @@ def test_a_late_capture_of_other_content_does_not_take_the_place_of_the_content_
     assert [version.title for version in site.table.history(site.url())] == ["a", "b", "a"]
 
 
-def test_a_late_capture_of_the_same_content_stores_nothing(site):
+def test_a_late_capture_of_the_same_content_stores_no_content(site):
     site.store(site.page(body=b"a", age=900), site.page(body=b"a", age=100))
-    before = stored(site)
+    before, page = history_of(site), site.table.get(site.url())
     site.store(site.page(body=b"a", age=500))
 
-    assert stored(site) == before
+    now = site.table.get(site.url())
+    assert history_of(site) == before
+    assert now.with_stored(page.stored) == page
 
 
 def history_of(site):
@@ -964,4 +966,5 @@ def test_a_version_of_its_own_is_stored_also_where_its_content_is_there_already(
     assert (found.fetched_at, found.stored.content_at, found.change_count) == (own.fetched_at, own.fetched_at, 0)
     assert [one.fetched_at for one in site.table.history(page.url)] == [page.fetched_at]
     site.store(site.page(body=b"other", age=5))
-    assert site.table.get(page.url, as_of=site.now - timedelta(seconds=7)).fetched_at == own.fetched_at
+    before = site.table.get(page.url, as_of=site.now - timedelta(seconds=7))
+    assert (before.fetched_at, before.body) == (page.fetched_at, b"same")

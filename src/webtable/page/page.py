@@ -118,7 +118,7 @@ class Page(
     changed_at: datetime | None = None
     """The date of the first capture with the content that the page has now."""
     change_count: Size = 0
-    """How many times a capture had other content than was stored, in the order in which they were stored."""
+    """How many times a capture had other content than the one before it, in the order of their dates."""
     _content_at: datetime | None = None
     has_body: bool = False
     """Whether a body is stored, which you get when you ask for the column `body`."""
@@ -131,6 +131,8 @@ class Page(
     _html_facts: HTMLFacts | None = None
     _payload_digest: str | None = None
     _repeats_at: datetime | None = None
+    _unchanged: str | None = None
+    _has_late: bool = False
     link_counts: LinkCounts | None = None
     """How many pages link to it, if you asked for that and it has been counted."""
 
@@ -145,6 +147,8 @@ class Page(
         html_facts = WrongName("stored.html_facts")
         payload_digest = WrongName("stored.payload_digest")
         repeats_at = WrongName("stored.repeats_at")
+        unchanged = WrongName("stored.unchanged")
+        has_late = WrongName("stored.has_late")
 
     def __post_init__(self) -> None:
         _headers.keep(self)
@@ -203,7 +207,7 @@ class Page(
         own, links, inlinks_at, hints_at = self._only_self_links, self._links_digest, self._inlinks_at, self._hints_at
         digest, repeats_at = self._payload_digest, self._repeats_at
         noted = self._content_at, own, links, inlinks_at, hints_at, self._similarity, self._html_facts
-        return Bookkeeping(*noted, digest, repeats_at)
+        return Bookkeeping(*noted, digest, repeats_at, self._unchanged, self._has_late)
 
     def with_stored(self, stored: Bookkeeping) -> Page:
         """Return the page with this bookkeeping, as an importer of captures may know it."""

@@ -212,6 +212,14 @@ class Bookkeeping(msgspec.Struct, frozen=True, gc=False, repr_omit_defaults=True
     """
     repeats_at: datetime | None = None
     """Of a capture that repeats another one (`same_as`), the date of that capture, if it names it."""
+    unchanged: str | None = None
+    """The dates of its captures that found the content unchanged, the newest hundred, the oldest of them first.
+
+    Each is eight characters of base64: six bytes, the upper bit set if the capture was a 304 or another one that had
+    whatever was there before it, the others the epoch milliseconds.
+    """
+    has_late: bool = False
+    """Whether a capture was put after a later one, and changed the history."""
 
 
 BAND = 8

@@ -108,6 +108,15 @@ class InlinkCells:
         self._remove_all(derived, owner, page, None, gone, milliseconds(content_at))
         return gone.keys() | (links.keys() - stored.keys())
 
+    def add_past(self, derived: DerivedCells, owner: int, page: Page, newest: Iterable[Link]) -> None:
+        """Add to *derived* that *page*, an older capture of its URL, had links that are not those of the *newest* one.
+
+        How long it had them is told by the versions of the page (`Page.stored.has_late`): the date here is the least.
+        """
+        stored, column, at = self.rows(newest), self.past_column(page.url), milliseconds(page.fetched_at)
+        past = {row: link for row, link in self.rows(page.outlinks or ()).items() if row not in stored}
+        derived.put(owner, self.table, list(past), [NewCell(column, at, inlink_value(link)) for link in past.values()])
+
     def _put(self, derived: DerivedCells, owner: int, page: Page, timestamp: int, links: Mapping[bytes, Link]) -> None:
         column, new = self.column(page.url), tuple.__new__  # a loop over all links of a batch
         cells = [new(NewCell, (column, timestamp, inlink_value(link))) for link in links.values()]

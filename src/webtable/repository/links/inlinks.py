@@ -30,6 +30,7 @@ from webtable.store import Cell
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from webtable.page.parts import Link
     from webtable.repository.answers.results import Explanation, Window
     from webtable.repository.context import TableContext
     from webtable.repository.reading.read_ahead import Damage
@@ -239,7 +240,10 @@ class InlinkReader:
         context, damage = self._context, self._damage
         named = damage.sift(self._named(place, source) for place, source in enumerate(inlinks))
         wanted = [source for source in named if inside is None or inside(context.key.unsalted(source.row))]
-        pages = context.counted.read_each([source.row for source in wanted], ("outlinks",)) if wanted else []
+        pages = list(context.counted.read_each([source.row for source in wanted], ("outlinks",)) if wanted else ())
+        # Of most pages the date of the inlink is right.
+        late = [source.row for source, page in zip(wanted, pages, strict=True) if _has_late(page)]
+        histories = dict(zip(late, context.pages.link_versions(late), strict=True)) if late else {}
         for source, page in zip(wanted, pages, strict=True):
             context.counts("inlinks.read")
             if isinstance(page, DamagedRow):
@@ -253,7 +257,10 @@ class InlinkReader:
                 context.counts("inlinks.dropped")
                 continue
             shown = link or link_of(target, inlinks[source.place].cell.value)
-            yield source.place, Inlink(source.source, shown.anchor, shown.rel, source.at, not past, page, shown.kind)
+            at = source.at
+            if source.row in histories:
+                at, shown = _since(histories[source.row], target, link) or (at, shown)
+            yield source.place, Inlink(source.source, shown.anchor, shown.rel, at, not past, page, shown.kind)
 
     def _named(self, place: int, inlink: _StoredInlink) -> _Source | DamagedRow:
         """The page that *inlink*, in this *place* among others, names, or the error if it names nothing."""
@@ -265,6 +272,28 @@ class InlinkReader:
             return _Source(place, *source, moment_of(inlink.cell.timestamp))
         except OverflowError as exc:
             return self._context.codec.damaged(target, self._family, exc)
+
+
+def _has_late(page: Page | DamagedRow | None) -> bool:
+    return isinstance(page, Page) and page._has_late
+
+
+def _since(
+    history: Sequence[tuple[datetime, Sequence[Link]]], target: str, link: Link | None
+) -> tuple[datetime, Link] | None:
+    """Return since when a page has its *link* to *target*, or if that is None, no longer has the last one it had.
+
+    *history* are the links of its versions, the newest first. None if it does not tell.
+    """
+    since: datetime | None = None
+    for at, links in history:
+        stored = Targets(links).link_to(target)
+        if link is not None and stored != link:
+            break
+        if link is None and stored is not None:
+            return None if since is None else (since, stored)
+        since = at
+    return None if link is None or since is None else (since, link)
 
 
 class _StoredInlink(NamedTuple):

@@ -8,16 +8,31 @@ from msgspec.structs import replace
 
 from webtable.page.facts import repeated_facts
 from webtable.page.headers import Headers, freshened
-from webtable.page.page import Page, inherited, repeated_content
+from webtable.page.page import BLANK, INHERITED_FROM_RESPONSE, Page, inherited, repeated_content
+from webtable.page.parts import SHARED
 from webtable.repository.page_storage.state import (
     DAMAGED_CAPTURE,
     Capture,
+    Content,
     PageWrite,
     Stored,
     Version,
     brought,
     content_date,
     is_over_half,
+)
+from webtable.repository.page_storage.timeline import (
+    NO_CONTENT,
+    Event,
+    begins,
+    changes,
+    dates_in,
+    events_of,
+    is_bare,
+    merged,
+    replayed,
+    with_date,
+    with_last,
 )
 
 if TYPE_CHECKING:
@@ -40,11 +55,8 @@ if TYPE_CHECKING:
 #   is a revisit whose original is not stored                 metadata if it is the newest; and itself, apart
 #   says less of the moment of a stored capture               nothing
 #   is a version of its own (`content_at` is its date)        everything, also what is there already
-#   is there already, or late and like the version before     nothing
-#   is late, and older than the stored content                its content, never its metadata
-#   is late, and older than all captures before               the stored metadata, with its date as `first_seen`
-#   is late, between the stored content and its repeat        its content; the repeat becomes a version
-#   is late, and the first page before a 304 without content  everything, also under the date of the 304
+#   is there already                                          nothing
+#   is late                                                   what differs if all known captures are replayed with it
 def decide(page: Page, stored: Stored, ttl: int | None) -> list[PageWrite]:
     """Return the writes for the `checked` *page*, given the *stored* state.
 
@@ -56,10 +68,16 @@ def decide(page: Page, stored: Stored, ttl: int | None) -> list[PageWrite]:
     half of their time to live, which is twice as long.
     """
     before = stored.page
+    follows = follows_others(page)
     if before is None:
-        return [_first(page).dated(None, page.fetched_at, ttl)]
-    seen = _first_seen([page.fetched_at], before)
-    done = [write.dated(before, seen, ttl) for write in _decided(page, before, stored.versions, ttl)]
+        write = _first(page)
+        return [write.dated(None, page.fetched_at, ttl, _noted(write, None, follows=follows))]
+    if page.fetched_at < before.fetched_at:
+        done = _late(page, stored, ttl)
+    else:
+        seen = _first_seen([page.fetched_at], before)
+        decided = _decided(page, before, stored.versions, ttl)
+        done = [write.dated(before, seen, ttl, _noted(write, before, follows=follows)) for write in decided]
     if any(write.with_metadata for write in done):
         return done
     return done if (mend := mended(stored, page.fetched_at)) is None else [*done, mend]
@@ -75,37 +93,50 @@ def decide_open(page: Page, stored: Stored) -> list[PageWrite] | None:
     if any(version.digest is not None or version.status != page.status for version in there):
         return None
     if before is None:
-        return [PageWrite(page, with_content=False).dated(None, page.fetched_at, None)]
+        return [PageWrite(page, with_content=False).dated(None, page.fetched_at, None, None)]
     is_there = before.fetched_at == page.fetched_at and before.same_as is None
     if is_there and before.has_body:
         return None
     seen = _first_seen([page.fetched_at], before)
     if page.fetched_at >= before.fetched_at and not is_there:
         dated = replace(page, changed_at=before.changed_at, change_count=before.change_count)
-        write = PageWrite(dated, with_content=False).dated(before, seen, None)
+        write = PageWrite(dated, with_content=False).dated(before, seen, None, before._unchanged)
         return [] if write.page == before else [write]
     return [] if (mend := mended(stored, page.fetched_at)) is None else [mend]
 
 
 # Writers, `verify` and repairs share this rule: two that mend one page write the same cells, under the dates of its
 # captures.
-def mended(stored: Stored, *dates: datetime) -> PageWrite | None:
+def mended(stored: Stored, *dates: datetime, unchanged: str | None = None) -> PageWrite | None:
     """Return the write that mends a page whose newest capture disagrees with its versions, or None if they agree.
 
     They disagree if two writers have stored captures without knowing of each other: the newest capture has content that
     is older than another version, or is a 304 without the content that was not modified; or the page was first seen
-    after one of its versions, or after one of the *dates* of its captures.
+    after one of its versions, or after one of the *dates* of its captures. Of these captures the writer also knows
+    which dates it has noted as *unchanged*, and they may have changed how often the page has changed.
     """
     page, versions = stored.page, stored.versions
     if page is None:
         return None
+    noted = merged(page._unchanged, unchanged)
     seen = _first_seen([*dates, *(version.at for version in versions)], page)
-    if (write := _founded(page, versions) if _lacks_content(page, versions) else _moved_on(page, versions)) is not None:
+    write = _founded(page, versions) if _lacks_content(page, versions) else _moved_on(page, versions)
+    kept = PageWrite(page, with_content=False, with_derived=False) if write is None else write
+    if write is not None or dates:
+        marked = replace(page, _unchanged=noted)
+        contents = replayed(events_of(Stored(marked, versions)))
+        count = max(page.change_count, changes(contents))
+        changed_at = min(
+            [*begins(contents)[-1:], *([kept.page.changed_at] if kept.page.changed_at else [])], default=None
+        )
+        has_late = page._has_late or write is not None or (count, changed_at) != (page.change_count, page.changed_at)
+        counted = {"change_count": count, "changed_at": changed_at, "_unchanged": noted, "_has_late": has_late}
+        kept = kept._replace(page=replace(kept.page, **counted))
+    if write is not None:
         # The other writer has removed inlinks with older dates than its own, so all of them are written again.
-        return write.dated(replace(page, _content_at=write.page.stored.content_at, _inlinks_at=None), seen, None)
-    if seen == page.first_seen:
-        return None
-    return PageWrite(replace(page, first_seen=seen), with_content=False, with_derived=False)
+        return kept.dated(replace(page, _content_at=write.page.stored.content_at, _inlinks_at=None), seen, None, noted)
+    kept = kept._replace(page=replace(kept.page, first_seen=seen))
+    return None if kept.page == page else kept
 
 
 def _lacks_content(page: Page, versions: Sequence[Version]) -> bool:
@@ -115,13 +146,21 @@ def _lacks_content(page: Page, versions: Sequence[Version]) -> bool:
     """
     before = next((version for version in versions if version.at < page.fetched_at), None)
     came_after_error = before is not None and before.capture.status >= 400
-    return _is_unfounded(page) and (page.stored.content_at is None or came_after_error)
+    return is_bare(page) and (page.stored.content_at is None or came_after_error)
 
 
 def _moved_on(page: Page, versions: Sequence[Version]) -> PageWrite | None:
     at = page.stored.content_at
-    others = at and any(at < version.at <= page.fetched_at and _is_other(version.capture, page) for version in versions)
-    return PageWrite(_moved(page, versions), content_of=page) if others else None
+    others = [
+        version
+        for version in versions
+        if at and at < version.at <= page.fetched_at and _is_other(version.capture, page)
+    ]
+    if not others:
+        return None
+    if dates_in(page._unchanged).get(page.fetched_at) and others[0].capture.status < 400:
+        return _again(_without(page, versions), page, others[0])  # a 304 has what the other writer has stored before it
+    return PageWrite(_moved(page, versions), content_of=page)
 
 
 def _is_other(capture: Capture, page: Page) -> bool:
@@ -156,14 +195,21 @@ def _awaiting(page: Page, count: int) -> PageWrite:
     return PageWrite(bare, with_content=False)
 
 
-def _is_unfounded(page: Page) -> bool:
-    """Whether *page* is a 304 that was stored without the content that was not modified."""
-    return page.status == 304 and page.digest is None and not page.has_body and page.same_as is None
+def follows_others(page: Page) -> bool:
+    """Whether *page* has whatever was there before it, as a 304; it names neither content nor a capture."""
+    return page.same_as is not None and page.digest is None and content_date(page) is None
+
+
+def _noted(write: PageWrite, before: Page | None, *, follows: bool) -> str | None:
+    """Return the dates of the captures that found the content unchanged, after *write*, which replaces *before*."""
+    at, text = write.page.fetched_at, None if before is None else before._unchanged
+    is_noted = follows or not write.with_content
+    if before is None or at > before.fetched_at:
+        return with_last(text, at, follows) if is_noted else text
+    return with_date(text, at, follows if is_noted else None)
 
 
 def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | None) -> list[PageWrite]:
-    if page.fetched_at < before.fetched_at:
-        return _late(page, before, versions)
     is_version, notes = page.stored.content_at == page.fetched_at, before.stored
     # Its content may have expired, or been deleted meanwhile; then it cannot be kept.
     is_lost = before.has_body and all(version.at != notes.content_at for version in versions)
@@ -178,11 +224,12 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
         is_same = page.digest is not None and brought(page) == brought(before)
         if date is not None and date != notes.content_at and not is_same:
             return [_again_of(page, before, versions, date)]
-        if date is None and page.status == 304 and before.status >= 400:
+        if follows_others(page) and before.status >= 400:
             return [_back_again(page, before, versions)]
         page = _repeated(page, before)
     if not _same(page, before):
-        is_change = page.fetched_at > before.fetched_at and notes.content_at is not None
+        is_later = notes.content_at is not None and notes.content_at < page.fetched_at
+        is_change = notes.content_at is not None and (page.fetched_at > before.fetched_at or is_later)
         return [PageWrite(_changed(page, before.change_count + is_change))]
     kept = replace(
         page,
@@ -201,6 +248,8 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
         _similarity=page.stored.similarity
         if page.fetched_at > before.fetched_at and notes.similarity is None
         else notes.similarity,
+        _unchanged=before._unchanged,
+        _has_late=before._has_late,
     )
     if not is_lost and replace(kept, body=None, outlinks=None, _payload_digest=None) == before:
         return []
@@ -266,38 +315,167 @@ def _is_due(page: Page, before: Page, ttl: int | None) -> bool:
     return is_over_half(since, page.fetched_at, ttl)
 
 
-def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[PageWrite]:
-    """Return the writes for a capture older than the newest; never its metadata, which would not be read."""
-    if page.same_as is not None:
-        return []
-    last = next((version for version in versions if version.at <= page.fetched_at), None)
-    late = PageWrite(_changed(page, 0), with_metadata=False)
-    is_stored = last is not None and last.at == page.fetched_at
-    if last is not None and is_stored and _is_poorer(page, last.capture, last.at):
-        return []
-    content_at = before.stored.content_at
-    if page.fetched_at == content_at and brought(page) == brought(before) and not is_stored:
-        return [late, PageWrite(_with_content_of(before, page), with_content=False)]
-    if last is not None and brought(last.capture) == brought(page) and (is_stored or page.stored.content_at is None):
-        return []
-    if before.same_as is not None:
-        return [late]
-    if content_at is None and page.status >= 400:
-        return [late, PageWrite(_changed(before, before.change_count + 1))]
-    # After an error only a page that is not an error is restored.
-    if _is_unfounded(before) and (page.status < 300 or content_at is None):
-        # With its own body and links, so that its inlinks are written with its date, like those of any content.
-        founded = replace(_with_content_of(before, page), body=page.body)
-        return [late, PageWrite(replace(_changed(founded, before.change_count), changed_at=page.fetched_at))]
-    if content_at is None or page.fetched_at < content_at:
-        return [late]
-    # The page had other content in between, so its present content becomes a separate version, with its own date.
-    return [late, PageWrite(_moved(before, versions), content_of=before)]
+# A late capture may be what a 304 after it has, and part what were captures of one content. So all captures that are
+# known are replayed without it and with it, and what differs is written.
+def _late(page: Page, stored: Stored, ttl: int | None) -> list[PageWrite]:
+    """Return the writes for a capture older than the newest: its content, that of captures after it, and metadata."""
+    late = _LateCapture(page, stored)
+    return [] if late.says_nothing() else late.writes(ttl)
+
+
+class _LateCapture:
+    """A capture that is put after a later one, and what becomes of those after it."""
+
+    def __init__(self, page: Page, stored: Stored) -> None:
+        if stored.page is None:
+            raise ValueError("a capture is only late after another one")
+        self._page, self._newest, self._versions = page, stored.page, stored.versions
+        self._known = events_of(stored)
+        self._at = page.fetched_at
+        is_awaited = self._at == self._newest._content_at and all(version.at != self._at for version in self._versions)
+        self._there = None if is_awaited else next((event for event in self._known if event.at == self._at), None)
+        date = content_date(page) if page.same_as is not None else None
+        self._repeated = next((version for version in stored.versions if version.at == date), None) if date else None
+        self._is_lost = date is not None and self._repeated is None
+        self._follows = follows_others(page)
+        self._own = None if self._follows else brought(self._repeated.capture if self._repeated else page)
+
+    def says_nothing(self) -> bool:
+        """Whether nothing changes: the capture is there already, or a better record of its moment."""
+        there, version = self._there, None if self._there is None else self._there.version
+        if self._is_lost or (self._page.same_as is not None and not self._follows and self._repeated is None):
+            return True
+        if there is None or self._is_named():
+            return False
+        if version is not None and _is_poorer(self._page, version.capture, version.at):
+            return True
+        is_better = version is not None and version.capture.truncated and self._is_whole()
+        return self._follows or (there.content == self._own and not is_better)
+
+    def writes(self, ttl: int | None) -> list[PageWrite]:
+        """Return what is written, the metadata of the newest capture last."""
+        there, page = self._there, self._page
+        event = Event(self._at, self._own, None if there is None else there.version)
+        known = [*(other for other in self._known if other.at != self._at), event]
+        events = sorted(known, key=lambda event: event.at)
+        self._before, self._now = replayed(self._known), replayed(events)
+        self._begins = begins(self._now)
+        self._written: set[datetime] = set()
+        newest_at = self._newest.fetched_at
+        writes = [write for event in events if event.at < newest_at and (write := self._version(event)) is not None]
+        newest = self._newest_write(next((event for event in events if event.at == newest_at), None))
+        text = with_date(newest.page._unchanged, self._at, None if self._is_version(page) else self._follows)
+        marked = replace(
+            newest.page,
+            first_seen=_first_seen([self._at], self._newest),
+            change_count=max(0, self._newest.change_count + changes(self._now) - changes(self._before)),
+            changed_at=self._changed_at(),
+            _unchanged=text,
+            _has_late=self._newest._has_late or bool(writes) or newest.with_content or newest.changes_derived,
+        )
+        if marked == self._newest and not newest.with_content:
+            return writes
+        newest = newest._replace(page=marked)
+        return [*writes, newest.dated(self._newest, marked.first_seen, ttl, text) if newest.changes_derived else newest]
+
+    def _is_version(self, page: Page) -> bool:
+        return page.fetched_at in self._written and not self._follows
+
+    def _is_named(self) -> bool:
+        return self._page.stored.content_at == self._at
+
+    def _is_whole(self) -> bool:
+        return self._page.body is not None and not self._page.truncated
+
+    def _version(self, event: Event) -> PageWrite | None:
+        """Return the write of the version that *event* is now, None if that is stored, or it is none."""
+        content = self._now[event.at]
+        if content is None:
+            return None
+        is_stored = event.version is not None and brought(event.version.capture) == content
+        is_own = event.at == self._at
+        is_better = is_own and self._is_whole() and self._has_cut_before()
+        if is_stored and not (is_better or (is_own and self._is_named())):
+            return None
+        if event.at not in self._begins and event.version is None and not (is_own and (is_better or self._is_named())):
+            return None
+        self._written.add(event.at)
+        write = self._content(self._page if is_own else self._bare(event.at, content), content)
+        return None if write is None else write._replace(with_metadata=False)
+
+    def _bare(self, at: datetime, content: Content) -> Page:
+        """Return a capture of which the date and the status are known."""
+        return replace(BLANK, url=self._page.url, fetched_at=at, status=content[1])
+
+    def _content(self, capture: Page, content: Content) -> PageWrite | None:
+        """Return the write of *capture* as a version with this *content*, None if that is stored nowhere."""
+        if capture is self._page and not self._follows and self._repeated is None:
+            return PageWrite(_changed(capture, 0))
+        if content == NO_CONTENT:
+            return PageWrite(_changed(replace(capture, status=304, digest=None, size=None), 0))
+        if content == self._own and self._repeated is None:
+            whole = replace(_with_content_of(capture, self._page), body=self._page.body)
+            return PageWrite(_changed(whole, 0))
+        same = [version for version in self._versions if brought(version.capture) == content]
+        if not same:
+            return None
+        # The newest until then, as an older one may have expired.
+        version = next((version for version in same if version.at <= capture.fetched_at), same[-1])
+        return _again(capture, self._newest, version)
+
+    def _has_cut_before(self) -> bool:
+        """Whether the content of this capture is stored cut, or without its body, when it was there last."""
+        last = next((version for version in self._versions if version.at <= self._at), None)
+        return last is not None and brought(last.capture) == self._own and last.capture.truncated
+
+    def _newest_write(self, event: Event | None) -> PageWrite:
+        """Return the write of the newest capture, whose content and its date may be others now."""
+        newest, kept = self._newest, PageWrite(self._newest, with_content=False, with_derived=False)
+        if event is None:
+            return kept
+        content, content_at = self._now[event.at], newest.stored.content_at
+        if content is None:
+            return kept
+        since = self._begins[-1]
+        if content == self._before.get(event.at):
+            if self._at == content_at and content == self._own and not newest.has_body and not self._follows:
+                return PageWrite(_with_content_of(newest, self._page), with_content=False)
+            if self._is_whole() and newest.truncated and content == self._own and self._at >= since:
+                return PageWrite(_with_content_of(newest, self._page), with_content=False)
+            is_stored = any(v.at == content_at and brought(v.capture) == content for v in self._versions)
+            if content_at is None or content_at >= since or not is_stored:
+                return kept
+            digest = _payload_digest(self._versions, content_at)
+            moved = replace(newest, _content_at=since, _payload_digest=digest)
+            if since == event.at:
+                return PageWrite(moved, content_of=newest)
+            return kept._replace(page=moved)
+        own = _without(newest, self._versions)
+        if content == self._own and since == self._at and self._repeated is None:
+            return PageWrite(replace(_with_content_of(own, self._page), _content_at=since), with_content=False)
+        return self._content(own, content) or kept
+
+    def _changed_at(self) -> datetime | None:
+        last = begins(self._before)
+        return self._begins[-1] if self._begins and self._begins[-1:] != last[-1:] else self._newest.changed_at
+
+
+def _without(page: Page, versions: Sequence[Version]) -> Page:
+    """Return *page*, a repeat, without what it has of the version that it repeats."""
+    capture = next((version.capture for version in versions if version.at == page.stored.content_at), None)
+    bare = {"digest": None, "size": None, "has_body": False, "outlink_count": None}
+    own = replace(page, status=304, **bare, _content_at=None, _similarity=None)
+    if capture is None:
+        return own
+    names = (*INHERITED_FROM_RESPONSE, *SHARED)
+    others = {name: None for name in names if getattr(page, name) == getattr(capture, name)}
+    headers = {name: value for name, value in page.headers.items() if capture.headers.get(name) != value}
+    return replace(own, **others, headers=headers, language_detected=False, _html_facts=None)
 
 
 def _moved(page: Page, versions: Sequence[Version]) -> Page:
-    at, count, digest = page.fetched_at, page.change_count + 2, _payload_digest(versions, page.stored.content_at)
-    return replace(page, changed_at=at, change_count=count, _content_at=at, _payload_digest=digest)
+    at, digest = page.fetched_at, _payload_digest(versions, page.stored.content_at)
+    return replace(page, changed_at=at, _content_at=at, _payload_digest=digest)
 
 
 def _payload_digest(versions: Sequence[Version], at: datetime | None) -> str | None:

@@ -12,7 +12,7 @@ from webtable.errors import DamagedRow
 from webtable.page.page import Page
 from webtable.repository.page_storage.cells import together
 from webtable.repository.page_storage.codec import PageCodec, check_body
-from webtable.repository.page_storage.state import NEWEST, NOTHING, KeyedPage, Stored, Version
+from webtable.repository.page_storage.state import DAMAGED_CAPTURE, NEWEST, NOTHING, KeyedPage, Stored, Version
 from webtable.store import Cell, Row, Store, TimeRange
 from webtable.store.rows import Wanted
 
@@ -109,10 +109,30 @@ class PageReader:
         stored = self._store.read(self._table, rows, Wanted(columns, versions=versions))
         return [NOTHING if row is None else self._codec.stored(row) for row in stored]
 
-    def versions_up_to(self, row: bytes, moment: datetime) -> Sequence[Version]:
-        """Return the newest version of the page of *row* up to *moment*, in a list that is empty if there is none."""
-        times = TimeRange(0, milliseconds(moment) + 1)
-        (stored,) = self._store.read(self._table, [row], Wanted([self._codec.columns.capture], time_range=times))
+    def versions_around(self, row: bytes, moment: datetime, newest: Sequence[Version]) -> Sequence[Version]:
+        """Return the *newest* versions of the page of *row*, which are later than *moment*, and those next to that.
+
+        These are the last one up to the moment, and the first one after it.
+        """
+        low, high = milliseconds(moment) + 1, milliseconds(newest[-1].at)
+        following, probe = newest[-1], high
+        # No store reads the oldest cells first. So the time between is halved until few enough are in it.
+        while low < high:
+            between = self._versions(row, low, probe)
+            if between:
+                following, high = between[-1], milliseconds(between[-1].at)
+            elif probe < high:
+                low = probe
+            if len(between) < NEWEST and (between or probe == high):
+                break
+            probe = (low + high) // 2 if between else high
+        until = self._versions(row, 0, milliseconds(moment) + 1)[:1]
+        return [*newest, *([following] if following is not newest[-1] else []), *until]
+
+    def _versions(self, row: bytes, start: int, stop: int) -> Sequence[Version]:
+        times = TimeRange(start, stop)
+        wanted = Wanted([self._codec.columns.capture], versions=NEWEST, time_range=times)
+        (stored,) = self._store.read(self._table, [row], wanted)
         return [] if stored is None else self._codec.versions(stored)
 
     def links_of(self, pages: Sequence[KeyedPage]) -> list[Sequence[Link]]:
@@ -136,6 +156,23 @@ class PageReader:
             ]
             for stored, (_, since) in zip(stored_rows, rows, strict=True)
         ]
+
+    def link_versions(self, rows: Sequence[bytes]) -> Iterator[Sequence[tuple[datetime, Sequence[Link]]]]:
+        """Yield the links of the versions of each of *rows*, with their dates, the newest first.
+
+        Links that cannot be read are skipped with their version.
+        """
+        urls, captures = self._codec.columns.urls, self._codec.columns.capture
+        versions = self._limits.layouts.recent().versions
+        for row in rows:
+            (stored,) = self._store.read(self._table, [row], Wanted([captures, urls], versions=versions))
+            cells = {} if stored is None else {cell.timestamp: cell for cell in stored.cells.get(urls, ())}
+            history: list[tuple[datetime, Sequence[Link]]] = []
+            for version in [] if stored is None else self._codec.versions(stored):
+                cell = cells.get(milliseconds(version.at)) if version.capture.has_links else None
+                if stored is not None and version.capture is not DAMAGED_CAPTURE:
+                    history.append((version.at, self.links(stored, cell) if cell else ()))
+            yield history
 
     def links_and_older(self, pages: Sequence[KeyedPage]) -> list[tuple[Sequence[Link], Sequence[Link]]]:
         """Return the stored links of each of *pages*, given with their rows, and those of the content before it.

@@ -63,6 +63,8 @@ KEPT = (
     "inlinks_at",
     "hints_at",
     "similarity",
+    "unchanged",
+    "has_late",
     "link_counts",
 )
 """The fields that are computed when a page is stored, from the stored state."""
@@ -140,17 +142,26 @@ class PageWrite(NamedTuple):
         """Whether the entries and inlinks of the page may change."""
         return self.with_metadata and self.with_derived
 
-    def dated(self, before: Page | None, seen: datetime | None, ttl: int | None) -> PageWrite:
+    def dated(self, before: Page | None, seen: datetime | None, ttl: int | None, unchanged: str | None) -> PageWrite:
         """Return the write with the dates that depend on the page *before*, which it replaces.
 
-        These are the date of its first capture (*seen*), the date when its inlinks were last written, and the date of
-        its entries and inlinks, which must be later than the one of *before*.
+        These are the date of its first capture (*seen*), the date when its inlinks were last written, the date of its
+        entries and inlinks, which must be later than the one of *before*, and those of captures that found its content
+        *unchanged*.
         """
-        page, stored = self.page, self.page.stored
-        dates = (seen, self._inlinks_since(before, ttl), _hints_after(before, page))
-        if dates == (page.first_seen, stored.inlinks_at, stored.hints_at):
+        page = self.page
+        has_late = page._has_late or (before is not None and before._has_late)
+        dates = (seen, self._inlinks_since(before, ttl), _hints_after(before, page), unchanged, has_late)
+        if dates == (page.first_seen, page._inlinks_at, page._hints_at, page._unchanged, page._has_late):
             return self
-        page = replace(page, first_seen=dates[0], _inlinks_at=dates[1], _hints_at=dates[2])
+        page = replace(
+            page,
+            first_seen=seen,
+            _inlinks_at=dates[1],
+            _hints_at=dates[2],
+            _unchanged=unchanged,
+            _has_late=has_late,
+        )
         return PageWrite(page, self.with_content, self.with_metadata, self.content_of, self.with_derived)
 
     def _inlinks_since(self, before: Page | None, ttl: int | None) -> datetime | None:
@@ -184,9 +195,21 @@ def is_over_half(since: datetime, now: datetime, ttl: int | None) -> bool:
     return ttl is not None and now - since > timedelta(seconds=ttl / 2)
 
 
-def brought(capture: Page | Capture) -> tuple[str | None, int, str | None]:
+Content = tuple[str | None, int, str | None]
+"""What the contents of two captures are compared by: digest, status and redirect."""
+
+
+def brought(capture: Page | Capture) -> Content:
     """Return the values by which the contents of two captures are compared: digest, status and redirect."""
     return capture.digest, capture.status, capture.redirect_to
+
+
+def is_repeat(newer: Page | Capture, older: Page | Capture) -> bool:
+    """Whether two versions that follow each other have one content, and the *newer* one is not the first with it.
+
+    It was written again for its time to live, or put before the *older* one. Without a body their links may differ.
+    """
+    return brought(newer) == brought(older) and (newer.digest is not None or newer.status >= 300)
 
 
 def content_date(page: Page) -> datetime | None:

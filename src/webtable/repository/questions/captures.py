@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import chain, groupby, islice
+from itertools import chain, groupby, islice, zip_longest
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from webtable.repository.arguments import DURATIONS, duration_of, said_duration
 from webtable.repository.hosts.entries import narrowed_ranges
 from webtable.repository.indexes.index import HIGHEST_SIZE
 from webtable.repository.page_storage.cells import BODY_BYTES, BODY_ROWS, together
-from webtable.repository.page_storage.state import DAMAGED_CAPTURE, brought
+from webtable.repository.page_storage.state import DAMAGED_CAPTURE, brought, is_repeat
 from webtable.repository.questions.page import versions_in
 from webtable.repository.questions.pages import PageRows, SortedQuestion, TableQuestion
 from webtable.repository.reading.scan import ScanSpec, in_storage_order
@@ -145,10 +145,11 @@ class CrawlsQuestion(SortedQuestion[Crawl]):
             host = host_and_rest(page.url)[0].encode()
             # The newest capture may repeat content, and then is no version.
             sizes = {milliseconds(page.fetched_at): page.size}
-            for version in context.codec.versions(row):
+            stored = context.codec.versions(row)
+            for version, older in zip_longest(stored, stored[1:]):
                 if version.capture is DAMAGED_CAPTURE:
                     damage.add(context.codec.damaged(row.key, names.capture, ValueError("it cannot be read")))
-                else:
+                elif older is None or not is_repeat(version.capture, older.capture):
                     sizes.setdefault(milliseconds(version.at), version.capture.size)
             for at, size in sizes.items():
                 yield at, host, min(size or 0, HIGHEST_SIZE)

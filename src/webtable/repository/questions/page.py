@@ -21,7 +21,7 @@ from webtable.repository.answers.results import ResultList
 from webtable.repository.arguments import Moment, given_moment, moments
 from webtable.repository.indexes.index import URL, page_id
 from webtable.repository.page_storage.cells import BODY_BYTES
-from webtable.repository.page_storage.state import brought
+from webtable.repository.page_storage.state import is_repeat
 from webtable.rowkey import canonical_url
 from webtable.rowkey.urls import canonical_or_none
 from webtable.store import Row, TimeRange
@@ -260,12 +260,26 @@ def versions_in(
 def _as_of(context: TableContext, url: str, as_of: datetime, columns: Sequence[str] | None) -> Page | None:
     # By the list of versions, not a time range, in which HBase may also find versions that it is about to remove.
     last = milliseconds(as_of)
-    at = next((at for at, _ in _versions(context, url, (), None) if at <= last), None)
-    if at is None:
+    versions = [(at, version) for at, version in _versions(context, url, (), None) if at <= last]
+    if not versions:
         return None
+    number = 1
+    while number < len(versions) and _is_repeat(versions[number - 1][1], versions[number][1]):
+        number += 1
+    # The date is that of the first capture with the content, the body that of the last one which has it whole.
+    same = versions[:number]
+    bodies = [at for at, version in same if isinstance(version, Page) and not version.truncated]
+    first, at = same[-1], next(iter(bodies), same[0][0])
     wanted = EXTRA_COLUMNS if columns is None else fields_of(columns)
-    version = next((version for _, version in _versions(context, url, wanted, TimeRange(at, at + 1))), None)
-    return None if version is None else _readable(version)
+    content = next((version for _, version in _versions(context, url, wanted, TimeRange(at, at + 1))), None)
+    if content is None or first[0] == at:
+        return None if content is None else _readable(content)
+    whole, page = _readable(content), _readable(first[1])
+    return replace(page, body=whole.body, outlinks=whole.outlinks, size=whole.size, truncated=whole.truncated)
+
+
+def _is_repeat(newer: Page | DamagedRow, older: Page | DamagedRow) -> bool:
+    return isinstance(newer, Page) and isinstance(older, Page) and is_repeat(newer, older)
 
 
 def _contents(context: TableContext, row: Row | None, columns: Sequence[str]) -> list[tuple[int, Page | DamagedRow]]:
@@ -273,12 +287,7 @@ def _contents(context: TableContext, row: Row | None, columns: Sequence[str]) ->
     versions: list[tuple[int, Page | DamagedRow]] = []
     for at, version in () if row is None else _with_lost(context, row, columns):
         newer = versions[-1][1] if versions else None
-        if (
-            isinstance(newer, Page)
-            and isinstance(version, Page)
-            and version.digest is not None
-            and brought(newer) == brought(version)
-        ):
+        if isinstance(newer, Page) and isinstance(version, Page) and is_repeat(newer, version):
             # Its content was written again for its time to live: it was first seen under the older date.
             versions.pop()
             version = replace(version, body=version.body or newer.body, outlinks=version.outlinks or newer.outlinks)

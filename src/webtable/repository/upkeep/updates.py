@@ -55,10 +55,16 @@ class Updater:
         """Whether the inlinks of pages are maintained, for one of *indexes*."""
         return self._with_inlinks and any(index.keeps_inlinks for index in indexes)
 
-    def prepare(self, changes: Sequence[PageChange], indexes: dict[str, Maintained]) -> BatchUpdate:
-        """Return the update for *changes* in *indexes*, which were read before the changes were decided."""
+    def prepare(
+        self, changes: Sequence[PageChange], indexes: dict[str, Maintained], late: Sequence[PageChange] = ()
+    ) -> BatchUpdate:
+        """Return the update for *changes* in *indexes*, which were read before the changes were decided.
+
+        *late* are captures that are older than the page before them, which stays the newest: their links are history.
+        """
         update = BatchUpdate(self, changes, indexes)
         update.add(indexes.values(), changes)
+        update.add_past(indexes.values(), late)
         return update
 
     def former_links(self, changes: Sequence[PageChange]) -> dict[int, Sequence[Link]]:
@@ -129,6 +135,14 @@ class BatchUpdate:
                 if change.before is None or change.before.size != change.page.size:
                     self.resized.add(change.row)
                     self.asking.add(change.owner)
+
+    def add_past(self, indexes: Iterable[Maintained], late: Sequence[PageChange]) -> None:
+        """Add the past inlinks of captures that are *late*."""
+        if not late or not self.updater.keeps_inlinks(indexes):
+            return
+        newest = self.updater.context.pages.links_of([(change.row, change.before or change.page) for change in late])
+        for change, links in zip(late, newest, strict=True):
+            self.updater.inlinks.add_past(self.derived, change.owner, change.page, links)
 
     def before_pages(self) -> dict[int, WebTableError]:
         """Write the entries and inlinks, and return the errors of pages that must not be stored, by owner."""

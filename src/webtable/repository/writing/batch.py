@@ -102,6 +102,8 @@ class ConcurrentWrite(NamedTuple):
     """The date of the first capture that was written there."""
     overtaken: Page | None
     """The capture that was written, if the row has a later one now."""
+    unchanged: str | None = None
+    """The dates of captures that found the content unchanged, as they were written there."""
 
 
 def concurrent_writes(
@@ -145,10 +147,17 @@ def _concurrent_write(
     if is_retry:
         since = max((version.at for version in now.versions if version.at < min(dates)), default=EPOCH)
     known_dates = dates.union(version.at for version in stored.versions)
+    is_as_written = all(
+        getattr(now.page, name) == getattr(page, name)
+        for name in ("fetched_at", "first_seen", "change_count", "_unchanged", "_content_at")
+    )
+    if is_as_written and not is_retry and all(version.at in known_dates for version in now.versions):
+        return None
     is_overtaken = now.page.fetched_at > max(page.fetched_at, before.fetched_at if before else EPOCH)
     is_between = any(since < version.at < page.fetched_at and version.at not in known_dates for version in now.versions)
-    if is_retry or is_overtaken or is_between or mended(now, *dates) is not None:
-        return ConcurrentWrite(index, row, since, min(dates), page if now.page.fetched_at > page.fetched_at else None)
+    if is_retry or is_overtaken or is_between or mended(now, *dates, unchanged=page._unchanged) is not None:
+        overtaken = page if now.page.fetched_at > page.fetched_at else None
+        return ConcurrentWrite(index, row, since, min(dates), overtaken, page._unchanged)
     return None
 
 
@@ -178,7 +187,7 @@ def settled(context: TableContext, writes: Sequence[ConcurrentWrite]) -> tuple[B
     )
     plan = BatchPlan(len(there), [], [], {})
     for index, (concurrent, now, page) in enumerate(there):
-        mend = mended(now, concurrent.first)
+        mend = mended(now, concurrent.first, unchanged=concurrent.unchanged)
         if mend is not None:
             plan.writes.append(PlannedWrite(index, concurrent.row, mend, page, others[index]))
         if mend is None or not mend.changes_derived:
@@ -304,7 +313,8 @@ class BatchWriter:
         signs = sign_pages(stored_batch.indexes.values())
         puts, unwritable = page_puts(self.context, plan.writes, stored_batch.pages, signs=signs)
         changes = [put.change for put in puts if put.planned.write.changes_derived]
-        update = self._updater.prepare(changes + plan.repeated, stored_batch.indexes)
+        late = [put.change for put in puts if not put.planned.write.with_metadata]
+        update = self._updater.prepare(changes + plan.repeated, stored_batch.indexes, late)
         texts = text_update(self.context, changes + plan.repeated)
         own, rest = batch[: plan.count], batch[plan.count :]
         return Prepared(own, plan, puts, unwritable, update, stored_batch.stored, texts, rest, since, is_retry)

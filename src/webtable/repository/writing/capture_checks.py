@@ -36,6 +36,8 @@ _OURS: dict[str, Any] = {
     "_inlinks_at": None,
     "_hints_at": None,
     "_similarity": None,
+    "_unchanged": None,
+    "_has_late": False,
     "first_seen": None,
     "link_counts": None,
     "_only_self_links": False,

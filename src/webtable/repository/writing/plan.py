@@ -145,7 +145,8 @@ class Planner:
         before = stored.page
         former = self._links.get((row, before.stored.content_at)) if before and before.stored.content_at else None
         self._writes += [PlannedWrite(index, row, write, before, former) for write in writes]
-        if any(_replaces(write, stored) for write in writes):
+        # A 304 after it may have other content now, which is stored elsewhere too.
+        if any(_replaces(write, stored) for write in writes if write.page.fetched_at == page.fetched_at):
             self._replacing.add(index)
         if not writes and before is not None and before.fetched_at == page.fetched_at:
             self._repeated.append(PageChange(index, row, None, before, is_repeated=True))
@@ -176,7 +177,7 @@ def stored_of(context: TableContext, batch: Sequence[KeyedPage]) -> dict[bytes, 
         if stored.page is None or len(stored.versions) < NEWEST or not _rests_on_older(page, stored):
             continue
         if page.fetched_at < stored.page.fetched_at:
-            states[row] = stored._replace(versions=context.pages.versions_up_to(row, page.fetched_at))
+            states[row] = stored._replace(versions=context.pages.versions_around(row, page.fetched_at, stored.versions))
         else:
             (states[row],) = context.pages.stored([row], versions)
     return states

@@ -93,8 +93,10 @@ def sources_of(context: TableContext, batch: Sequence[KeyedPage], room: int) -> 
         original = finder.original(page, row, rows)
         if not isinstance(original, _Original):
             sources[index] = original
+        elif original.row == row and not _is_named(page):
+            sources[index] = replace(page, same_as=page.url)
         elif finder.is_what_it_has(page, row, original):
-            sources[index] = replace(page, same_as=page.url, _repeats_at=None)
+            sources[index] = replace(page, same_as=page.url, _repeats_at=None, digest=original.version.capture.digest)
         else:
             originals[index] = original
     count = len(batch)

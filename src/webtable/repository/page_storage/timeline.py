@@ -1,0 +1,151 @@
+"""The captures of a page in the order of their dates: what each of them found, as far as that is stored."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from webtable._clock import milliseconds, moment_of
+from webtable.repository.page_storage.state import Capture, Content, Stored, Version, brought
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from webtable.page.page import Page
+
+
+# --- Dates of captures that found the content unchanged ---------------------------------------------------------------
+#
+# Only the newest capture of a page has metadata, so without these dates a capture that is put late could not know
+# whether the content before it came back at once, or years later.
+
+
+MOST_DATES = 100
+"""How many such dates are kept of a page: 800 bytes, which each listing reads."""
+_LENGTH = 8
+_FOLLOWS = 1 << 47
+
+
+def dates_in(text: str | None) -> dict[datetime, bool]:
+    """Return the dates in `Bookkeeping.unchanged`, each with whether that capture had whatever was there before it."""
+    whole = b64decode(text or "")
+    numbers = [int.from_bytes(whole[at : at + 6]) for at in range(0, len(whole), 6)]
+    return {moment_of(number & ~_FOLLOWS): bool(number & _FOLLOWS) for number in numbers}
+
+
+def with_date(text: str | None, at: datetime, follows: bool | None) -> str | None:
+    """Return the dates *text* with the capture *at* a moment; without it if *follows* is None.
+
+    *follows* says whether it had whatever was there before it.
+    """
+    dates = dates_in(text)
+    dates.pop(at, None)
+    return with_dates(dates if follows is None else {**dates, at: follows})
+
+
+def with_last(text: str | None, at: datetime, follows: bool) -> str:
+    """Do the same for a capture that is later than all others."""
+    return (text or "")[-_LENGTH * (MOST_DATES - 1) :] + _entry(at, follows)
+
+
+def merged(text: str | None, other: str | None) -> str | None:
+    """Return the dates of both."""
+    if other is None or text == other:
+        return text
+    dates = dates_in(text)
+    return with_dates({**dates_in(other), **dates})
+
+
+def with_dates(dates: Mapping[datetime, bool]) -> str | None:
+    """Return these *dates* as `dates_in` reads them, the newest hundred."""
+    return "".join(_entry(moment, dates[moment]) for moment in sorted(dates)[-MOST_DATES:]) or None
+
+
+def _entry(at: datetime, follows: bool) -> str:
+    return b64encode((milliseconds(at) | (_FOLLOWS if follows else 0)).to_bytes(6)).decode()
+
+
+# --- Replaying --------------------------------------------------------------------------------------------------------
+
+
+class Event(NamedTuple):
+    """A capture: its date, the content that it names itself, and the version that is stored under its date."""
+
+    at: datetime
+    content: Content | None
+    """None if it had whatever was there before it, as a 304 has."""
+    version: Version | None = None
+
+
+NO_CONTENT: Content = (None, 304, None)
+"""A 304 after an error, of a page that never was anything else."""
+
+
+def events_of(stored: Stored) -> list[Event]:
+    """Return the captures of a page that are known, the oldest first; an open revisit is none."""
+    page = stored.page
+    if page is None:
+        return []
+    kinds = dates_in(page._unchanged)
+    versions = {version.at: version for version in stored.versions}
+    if (content_at := page._content_at) is not None and content_at not in versions and page.same_as is None:
+        # It has expired, or is still awaited.
+        capture = Capture(page.digest, status=page.status, redirect_to=page.redirect_to)
+        versions[content_at] = Version(content_at, capture)
+    dates = {*versions, *kinds}
+    if page.same_as is None:
+        dates.add(page.fetched_at)
+    events: list[Event] = []
+    before: Content | None = None
+    for at in sorted(dates):
+        is_newest, version = at == page.fetched_at, versions.get(at)
+        follows = kinds.get(at, is_newest and is_bare(page))
+        if version is not None:
+            before = brought(version.capture)
+        elif is_newest and not follows:
+            before = brought(page)
+        if before is not None or follows:  # else the version that it repeats has been dropped
+            events.append(Event(at, None if follows else before, version))
+    return events
+
+
+def is_bare(page: Page) -> bool:
+    """Whether *page* is a 304 that was stored without the content that was not modified."""
+    return page.status == 304 and page.digest is None and not page.has_body and page.same_as is None
+
+
+def replayed(events: Sequence[Event]) -> dict[datetime, Content | None]:
+    """Return what the page had with each of *events*, which are in the order of their dates; None before any content.
+
+    A 304 has what was there before it; after an error the last content that was neither an error nor a redirect.
+    """
+    contents: dict[datetime, Content | None] = {}
+    last: Content | None = None
+    good: Content | None = None
+    for at, content, version in events:
+        if content is not None:
+            last = content
+        elif last is not None and last[1] >= 400:
+            # That may be older than the versions that are known; then it is stored again under the date of the 304.
+            last = good or (brought(version.capture) if version else NO_CONTENT)
+        if last is not None and last[1] < 300:
+            good = last
+        contents[at] = last
+    return contents
+
+
+def begins(contents: dict[datetime, Content | None]) -> list[datetime]:
+    """Return the dates at which the content became another one, the first content included."""
+    last: Content | None = None
+    dates: list[datetime] = []
+    for at, content in contents.items():
+        if content is not None and content != last:
+            dates.append(at)
+            last = content
+    return dates
+
+
+def changes(contents: dict[datetime, Content | None]) -> int:
+    """Return how often the content became another one."""
+    return max(0, len(begins(contents)) - 1)
