@@ -47,7 +47,7 @@ def serving(*words: object) -> Iterator[tuple[subprocess.Popen[str], httpx.Clien
         try:
             address = httpx.URL(process.stdout.readline().strip())
             with httpx.Client(base_url=address.copy_with(query=None), timeout=10) as client:
-                assert client.get(address).status_code == 200
+                assert client.get(address).status_code == (200 if "token" in address.params else 403)
                 assert time.monotonic() - begun < most_seconds()
                 yield process, client
         finally:
@@ -96,6 +96,7 @@ def test_a_token_in_a_file_is_the_one_that_is_asked_for(store, tmp_path):
 
         assert httpx.get(address, headers=headers).status_code == 200
         assert httpx.get(address, headers=headers | {"host": "other.example"}).status_code == 421
+        assert client.base_url.params.get("token") is None
 
 
 def test_a_port_in_use_is_named(run, store):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import httpx
 import pytest
 from exploring import TOKEN
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 import webtable
+from webtable.explorer import Access, create_app
 
 PATH = "/q/pages?site=example.com"
 
@@ -82,6 +86,23 @@ def test_a_program_may_have_the_token_in_its_path(stranger):
 
     assert found.status_code == 200
     assert f'href="/-/{TOKEN}/static/explorer.css"' in found.text
+
+
+def test_behind_https_the_cookie_is_for_https_alone(table):
+    async def cookie(app, headers):
+        transport = httpx.ASGITransport(ProxyHeadersMiddleware(app))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            return (await client.get(f"/?token={TOKEN}", headers=headers)).headers["set-cookie"].lower()
+
+    usual, secure = create_app(table, Access(TOKEN)), create_app(table, Access(TOKEN, is_https=True))
+
+    assert "; secure" in asyncio.run(cookie(secure, {}))
+    assert "; secure" in asyncio.run(cookie(usual, {"x-forwarded-proto": "https"}))
+    assert "; secure" not in asyncio.run(cookie(usual, {}))
+
+
+def test_static_files_are_found_with_the_token_in_the_path(stranger):
+    assert stranger.get(f"/-/{TOKEN}/static/explorer.css").status_code == 200
 
 
 def test_every_response_has_the_headers_of_security(sample_client, stranger):

@@ -46,11 +46,16 @@ def serve(
         list[str] | None,
         typer.Option(metavar="NAME", help="A further name of the server, as behind a reverse proxy; may be repeated."),
     ] = None,
+    behind_https: Annotated[
+        bool, typer.Option("--behind-https", help="All that comes in was https, at a proxy before the server.")
+    ] = False,
+    connections: Annotated[int, typer.Option(metavar="N", min=1, help="At most so many connections.")] = 256,
 ) -> None:
     """Show the table in the browser: sites, pages, links, keys, the answers to all questions, until Ctrl-C.
 
-    The first line of output is the address to open. It has a token, without which nothing is shown. Nothing is changed
-    in the table. Programs get the answers as JSON, CSV or Parquet, and by the protocols of web archives.
+    The first line of output is the address to open. It has a token, without which nothing is shown; one of --token-file
+    is not printed. Nothing is changed in the table. Programs get the answers as JSON, CSV or Parquet, and by the
+    protocols of web archives.
 
     Examples:
         webtable serve --open
@@ -75,10 +80,24 @@ def serve(
             if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
                 signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
             typer.echo(address)
+            if token is not None:
+                note(f"the token is that of {token_file}: open {address}?token=TOKEN")
             if open_:
-                _open(address, stack.enter_context(TemporaryDirectory(prefix="webtable-open-", dir=Path.home())))
+                _open(
+                    address if token is None else f"{address}?token={token}",
+                    stack.enter_context(TemporaryDirectory(prefix="webtable-open-", dir=Path.home())),
+                )
 
-        served(table, host=host, port=port, token=token, names=allow_host or (), on_start=started)
+        served(
+            table,
+            host=host,
+            port=port,
+            token=token,
+            names=allow_host or (),
+            behind_https=behind_https,
+            connections=connections,
+            on_start=started,
+        )
 
 
 def _opened(ctx: typer.Context) -> WebTable:

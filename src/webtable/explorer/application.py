@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -22,9 +21,10 @@ from webtable.explorer.views.routes import RAW_ROUTES, ROUTES, RawRoute, ViewRou
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
+    from starlette.types import ASGIApp
 
 
-def create_app(table: WebTable, access: Access | None = None) -> Starlette:
+def create_app(table: WebTable, access: Access | None = None) -> ASGIApp:
     """Return the explorer of *table* as an ASGI application, for requests that *access* allows.
 
     The application has no way to write into the table, which stays open when it ends.
@@ -48,18 +48,15 @@ def create_app(table: WebTable, access: Access | None = None) -> Starlette:
     routes = [Route(path, answer) for path, answer in answers.items()]
     routes += [Route("/openapi.json", _description), *archive_api.routes(table, streaming)]
     static = Mount("/static", StaticFiles(packages=[("webtable.explorer", "static")]))
-    return Starlette(
-        routes=[*routes, static],
-        middleware=[Middleware(Guard, access=access or Access())],
-        exception_handlers={WebTableError: failed},
-    )
+    app = Starlette(routes=[*routes, static], exception_handlers={WebTableError: failed})
+    return Guard(app, access or Access())  # around all of it: Starlette's own answer to an error has its headers, too
 
 
 async def _view(
     table: WebTable, streaming: Streaming, templates: Templates, name: str, route: ViewRoute, request: Request
 ) -> Response:
     """Return the page or the file that a *route* leads to."""
-    view_request = page_model.ViewRequest(table, request, name, route.options)
+    view_request = page_model.ViewRequest(table, request, name, route.options, streaming)
 
     view = await streaming.value(partial(route.make, view_request))
     if view_request.is_file and view.parts is None and not view.problem:
@@ -85,7 +82,7 @@ async def _view(
 
 
 async def _raw(table: WebTable, streaming: Streaming, answer: RawRoute, request: Request) -> Response:
-    return await streaming.value(lambda: answer(page_model.ViewRequest(table, request, "", ())))
+    return await streaming.value(lambda: answer(page_model.ViewRequest(table, request, "", (), streaming)))
 
 
 def _description(request: Request) -> Response:

@@ -8,6 +8,7 @@ import json
 import re
 import secrets
 import threading
+from collections import OrderedDict
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from webtable.errors import StoreError, WebTableError
 from webtable.store import CallCancelled, cancelled_by
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 
     from starlette.responses import AsyncContentStream
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -42,10 +43,12 @@ POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+# The name and the port in a header Host; the name of an IPv6 address has brackets.
+_HOST: Final = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*)(?::(?P<port>\d{0,5}))?", re.ASCII)
 _FORWARD: Final = Markup(
     '<!doctype html><title>webtable</title><meta http-equiv="refresh" content="0;url={0}"><a href="{0}">Go on</a>'
 )
-_HEADERS: Final = {
+SECURITY_HEADERS: Final = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "x-dns-prefetch-control": "off",
@@ -65,11 +68,13 @@ def new_token() -> str:
 class Access:
     """The *token* that requests need, and the *names* (hosts without port) by which the server may be called.
 
-    Programs send the token as `Authorization: Bearer TOKEN`, or begin their paths with `/-/TOKEN/`.
+    Programs send the token as `Authorization: Bearer TOKEN`, or begin their paths with `/-/TOKEN/`. With *is_https* all
+    requests count as https, because a proxy before the server speaks it: links and the cookie are those of https.
     """
 
     token: str = field(default_factory=new_token, repr=False)
     names: tuple[str, ...] = LOCAL
+    is_https: bool = False
 
     def is_token(self, text: str) -> bool:
         """Whether *text* is the token, in a time that does not depend on how much of it is right."""
@@ -88,13 +93,18 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if self._access.is_https:
+            scope["scheme"] = "https"
         refused = self._refusal(scope)
         await (refused or self._app)(scope, receive, _with_headers(send))
 
     def _refusal(self, scope: Scope) -> ASGIApp | None:
         """Return the response to a request that does not get through, and None for one that does."""
         headers = Headers(scope=scope)
-        host, port = _parts_of(headers.get("host", ""))
+        text = headers.get("host", "")
+        if (parts := _HOST.fullmatch(text)) is None or int(parts["port"] or 0) > 65_535:
+            return PlainTextResponse(f"400: Host: {text[:100]!r} is not the name of a host and a port\n", 400)
+        host, port = parts["name"], parts["port"]
         if host.lower() not in self._access.names:
             return PlainTextResponse(f"421: this server has no name {host[:100]!r}: see --allow-host\n", 421)
         if scope["method"] not in {"GET", "HEAD"}:
@@ -111,13 +121,11 @@ class Guard:
         return self._by_query(scope, cookie)
 
     def _by_path(self, scope: Scope) -> ASGIApp | None:
-        token, _, rest = scope["path"].removeprefix("/-/").partition("/")
+        token = scope["path"].removeprefix("/-/").partition("/")[0]
         if not self._access.is_token(token):
             return _forbidden()
-        # The rest of the path is a URL in some protocols, so the raw path must lose the same.
-        raw = scope.get("raw_path") or quote(scope["path"]).encode()
+        # As ASGI has it, `path` goes on having the root path in it: where it has not, static files are not found.
         scope["root_path"] = f"/-/{token}"
-        scope["path"], scope["raw_path"] = f"/{rest}", b"/" + raw.split(b"/", 3)[-1]
         return None
 
     def _by_query(self, scope: Scope, cookie: str) -> ASGIApp | None:
@@ -130,25 +138,23 @@ class Guard:
         # not do: after a click on a page of another site, a notebook's for one, the browser follows it without cookie.
         path = "/" + quote(scope["path"].lstrip("/")) + (f"?{rest}" if rest else "")
         to = HTMLResponse(_FORWARD.format(path))
-        to.set_cookie(cookie, self._access.token, httponly=True, samesite="strict", path="/")
+        is_secure = scope["scheme"] == "https"
+        to.set_cookie(cookie, self._access.token, httponly=True, samesite="strict", secure=is_secure, path="/")
         return to
 
 
 def _forbidden() -> PlainTextResponse:
-    return PlainTextResponse("403: open the address that webtable serve has printed, which has a token\n", 403)
-
-
-def _parts_of(host: str) -> tuple[str, str]:
-    """Return the name and the port in a header Host; the name of an IPv6 address has brackets."""
-    name, colon, port = host.rpartition(":")
-    return (name, port) if colon and not port.endswith("]") else (host, "")
+    text = (
+        "403: open the address with its token, which webtable serve has printed or its --token-file has: /?token=TOKEN"
+    )
+    return PlainTextResponse(f"{text}\n", 403)
 
 
 def _with_headers(send: Send) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(raw=message["headers"])
-            for name, value in _HEADERS.items():
+            for name, value in SECURITY_HEADERS.items():
                 headers.setdefault(name, value)
             message["headers"] = headers.raw
         await send(message)
@@ -163,10 +169,12 @@ def _with_headers(send: Send) -> Send:
 
 
 T = TypeVar("T")
-# How many responses are made at once; further ones wait for one of these.
-MOST_AT_ONCE: Final = 32
+# How many responses are made at once; further ones wait for one of these. One that waits for its reader does not count.
+MOST_AT_ONCE: Final = 8
 # Bytes of a response that are made ahead of its reader.
 MOST_UNSENT: Final = 256 * 1024
+# Bytes of bodies that are held for all readers together.
+MOST_HELD: Final = 64 * 1024 * 1024
 # A piece is sent when it has so many bytes, or after so many seconds; the first one soon, for the browser to begin.
 PIECE: Final = 16 * 1024
 FIRST_WAIT: Final = 0.002
@@ -174,11 +182,15 @@ WAIT: Final = 0.04
 
 
 class Outlet:
-    """Where a thread writes the bytes of a response; `write` waits for a slow reader, or raises `CallCancelled`."""
+    """Where a thread writes the bytes of a response; `write` waits for a slow reader, or raises `CallCancelled`.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    Meanwhile it gives back its place of *places*, so that readers that have stopped hold up nobody else.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, places: threading.Semaphore) -> None:
         self.gone: Final = threading.Event()
         self._loop = loop
+        self._places = places
         self._changed = threading.Condition()
         self._ready = asyncio.Event()
         self._unsent = bytearray()
@@ -187,11 +199,14 @@ class Outlet:
     def write(self, data: bytes | str) -> int:
         """Write *data*, text as UTF-8."""
         encoded = data.encode("utf-8", "replace") if isinstance(data, str) else data
+        if not self._has_room():
+            self._places.release()
+            with self._changed:
+                self._changed.wait_for(self._has_room)
+            self._places.acquire()  # without the lock: the event loop takes it
+        if self.gone.is_set():
+            raise CallCancelled("the request was cancelled")
         with self._changed:
-            while len(self._unsent) >= MOST_UNSENT and not self.gone.is_set():
-                self._changed.wait()
-            if self.gone.is_set():
-                raise CallCancelled("the request was cancelled")
             self._unsent += encoded
         self._notify()
         return len(data)
@@ -228,16 +243,37 @@ class Outlet:
             if is_over and not self._unsent:
                 return
 
+    def _has_room(self) -> bool:
+        return len(self._unsent) < MOST_UNSENT or self.gone.is_set()
+
     def _notify(self) -> None:
         with suppress(RuntimeError):  # the server has ended
             self._loop.call_soon_threadsafe(self._ready.set)
+
+
+class HeldResponses:
+    """Responses with large bodies, that several readers share: up to `MOST_HELD` bytes of them, or a single one."""
+
+    def __init__(self) -> None:
+        self._responses: OrderedDict[Hashable, Response] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def response(self, key: Hashable, make: Callable[[], Response]) -> Response:
+        """Return the response *key*; *make* makes it if it is not held, one at a time."""
+        with self._lock:
+            response = self._responses.pop(key, None) or make()
+            self._responses[key] = response
+            while len(self._responses) > 1 and sum(len(held.body) for held in self._responses.values()) > MOST_HELD:
+                self._responses.popitem(last=False)
+            return response
 
 
 class Streaming:
     """Makes responses in threads, at most `MOST_AT_ONCE` at a time."""
 
     def __init__(self) -> None:
-        self._free = asyncio.Semaphore(MOST_AT_ONCE)
+        self._places = threading.Semaphore(MOST_AT_ONCE)
+        self._held = HeldResponses()
 
     def response(
         self,
@@ -251,8 +287,7 @@ class Streaming:
 
     async def body(self, make: Callable[[Outlet], None]) -> AsyncIterator[bytes]:
         """Yield the bytes that *make* writes."""
-        await self._free.acquire()
-        outlet = Outlet(asyncio.get_running_loop())
+        outlet = Outlet(asyncio.get_running_loop(), self._places)
         making = self._started(partial(_made, make, outlet), outlet.gone)
         try:
             async for piece in outlet.pieces():
@@ -263,12 +298,33 @@ class Streaming:
 
     async def value(self, make: Callable[[], T]) -> T:
         """Call *make* in a thread, for a response that is small, or whose status depends on the result."""
-        await self._free.acquire()
         gone = threading.Event()
         try:
             return await self._started(make, gone)
         finally:
             gone.set()
+
+    def bounded(self, size: int | None, key: Hashable, make: Callable[[], Response]) -> Response:
+        """Return what *make* makes of a stored body of *size* bytes; *key* tells it from all others.
+
+        Of a large one a reader holds a piece: it is made again if it is not held any more when the next piece is sent.
+        """
+        if (size or 0) <= MOST_UNSENT:
+            return make()
+        whole = self._held.response(key, make)
+        length = len(whole.body)
+
+        async def pieces() -> AsyncIterator[bytes]:
+            for start in range(0, length, MOST_UNSENT):
+                yield await self.value(partial(self._piece, key, make, length, start))
+
+        return StreamingResponse(pieces(), whole.status_code, whole.headers)
+
+    def _piece(self, key: Hashable, make: Callable[[], Response], length: int, start: int) -> bytes:
+        body = bytes(self._held.response(key, make).body)
+        if len(body) != length:
+            raise NoCapture("it was replaced or deleted while it was sent")
+        return body[start : start + MOST_UNSENT]
 
     def _started(self, make: Callable[[], T], gone: threading.Event) -> asyncio.Future[T]:
         """Call *make* in a thread that the end of the process does not wait for; the future has its result.
@@ -276,16 +332,13 @@ class Streaming:
         What it reads of a table ends once *gone* is set.
         """
         made: Future[T] = Future()
-        loop = asyncio.get_running_loop()
 
         def run() -> None:
             try:
-                with cancelled_by(gone):
+                with self._places, cancelled_by(gone):
                     made.set_result(make())
             except BaseException as exc:  # noqa: BLE001 - raised again by whoever awaits it
                 made.set_exception(exc)
-            with suppress(RuntimeError):  # the server has ended
-                loop.call_soon_threadsafe(self._free.release)
 
         made.set_running_or_notify_cancel()  # so that it is not cancelled with what awaits it
         threading.Thread(target=run, name="webtable-explorer", daemon=True).start()

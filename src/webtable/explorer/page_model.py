@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from webtable.answers import Site
-    from webtable.explorer.http import Outlet
+    from webtable.explorer.http import Outlet, Streaming
 
 
 # --- Addresses --------------------------------------------------------------------------------------------------------
@@ -243,6 +243,8 @@ class View:
     problem: str = ""
     button: str = ""
     """The word on the button of its form, if it has one."""
+    has_file: bool = True
+    """Whether it is offered as a file as well."""
     is_now: bool = True
     """Whether it shows what is stored now, whichever moment was chosen."""
 
@@ -250,9 +252,12 @@ class View:
 class ViewRequest(Linker):
     """What a request asks: the `options` in its address, in which `ending`, of a `table` that only reads."""
 
-    def __init__(self, table: WebTable, request: Request, name: str, options: Sequence[ListingOption]) -> None:
+    def __init__(
+        self, table: WebTable, request: Request, name: str, options: Sequence[ListingOption], streaming: Streaming
+    ) -> None:
         super().__init__(request)
         self.table: WebTable = table
+        self.streaming: Streaming = streaming
         self.path_params: Final[Mapping[str, str]] = request.path_params
         self.options: Final = options
         self.name: Final = name.format(**request.path_params)
@@ -288,7 +293,7 @@ class ViewRequest(Linker):
     def url(self) -> str:
         """Return the canonical URL of the page that is named; raises `InvalidArgument` and `InvalidURL`."""
         if not (url := self.option("url")):
-            raise InvalidArgument("url is needed: the URL of a page")
+            raise InvalidArgument("url is needed: the URL of a page; type it into the field at the top")
         return canonical_url(url)
 
     @property

@@ -2,53 +2,46 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
-import logging
 import os
 import socket
 import threading
-from functools import partial
 from typing import TYPE_CHECKING, Final
-
-import uvicorn
 
 from webtable._messages import Argument
 from webtable.errors import InvalidArgument
 from webtable.explorer.application import create_app
+from webtable.explorer.connections import MOST_CONNECTIONS, ExplorerServer
 from webtable.explorer.http import LOCAL, Access, new_token
 from webtable.maintenance import RunningExplorer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from starlette.types import ASGIApp
-
     from webtable import WebTable
 
 
 _ALL_ADDRESSES: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - to recognize them
-# Seconds that open responses have to end, once the server is stopped.
-_GRACE: Final = 1
+# Bytes that the system takes ahead of the reader of each connection. With more it would not tell for minutes that
+# somebody reads slowly; with less a network with a long way would be slow.
+_AHEAD: Final = 256 * 1024
 
 
 def server_of(
-    make: Callable[[Access], ASGIApp], sock: socket.socket, host: str, token: str | None, names: Sequence[str]
-) -> tuple[uvicorn.Server, str]:
-    """Return the server of the application that *make* makes, and the address to open."""
+    table: WebTable,
+    sock: socket.socket,
+    host: str,
+    token: str | None = None,
+    names: Sequence[str] = (),
+    connections: int = MOST_CONNECTIONS,
+    *,
+    is_https: bool = False,
+) -> tuple[ExplorerServer, str]:
+    """Return the server of *table*, and the address to open, with the token if it is a new one."""
     shown = "127.0.0.1" if host in _ALL_ADDRESSES else f"[{host}]" if ":" in host else host
-    access = Access(token or new_token(), tuple(name.lower() for name in (*LOCAL, shown, *names)))
-    config = uvicorn.Config(
-        make(access), lifespan="off", log_level="warning", access_log=False, timeout_graceful_shutdown=_GRACE
-    )
-    # It knows of no end but one without open responses.
-    logging.getLogger("uvicorn.error").addFilter(_is_trouble)
-    return uvicorn.Server(config), f"http://{shown}:{sock.getsockname()[1]}/?token={access.token}"
-
-
-def _is_trouble(record: logging.LogRecord) -> bool:
-    is_end = "graceful shutdown" in record.msg or (record.exc_info and record.exc_info[0] is asyncio.CancelledError)
-    return not is_end
+    access = Access(token or new_token(), tuple(name.lower() for name in (*LOCAL, shown, *names)), is_https)
+    address = f"http://{shown}:{sock.getsockname()[1]}/"
+    return ExplorerServer(create_app(table, access), connections), address + ("" if token else f"?token={access.token}")
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -60,6 +53,7 @@ def listening(host: str, port: int) -> socket.socket:
         # Its connections have this, too: without it the first piece of a page waits for the browser to acknowledge the
         # headers, 40 ms. asyncio sets it for sockets alone that were made for TCP by name.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _AHEAD)
     except socket.gaierror as exc:
         raise InvalidArgument(f"host={host} is no address or name of this machine: {exc.strerror}") from exc
     except OSError as exc:
@@ -75,15 +69,21 @@ def serve(
     port: int = 8765,
     token: str | None = None,
     names: Sequence[str] = (),
+    behind_https: bool = False,
+    connections: int = MOST_CONNECTIONS,
     on_start: Callable[[str], object] = print,
 ) -> None:
     """Serve the explorer of *table* on *host* and *port* until SIGINT or SIGTERM; *names* are further names of it.
 
-    *on_start* is called with the address to open, which has the token. Port 0 is any free one. Raises
-    `InvalidArgument` for a port that is in use, or that may not be used.
+    *on_start* is called with the address to open, which has the token unless you have given one. Port 0 is any free
+    one. With *behind_https*, what comes in counts as https, as it is behind a proxy that speaks it: the cookie is
+    `Secure` then. There are at most so many *connections*, and never more than half of the files that the process may
+    open. Raises `InvalidArgument` for a port that is in use or may not be used, and for fewer than one connection.
     """
+    if connections < 1:
+        raise InvalidArgument(f"connections={connections} must be 1 or more")
     with listening(host, port) as sock:
-        server, address = server_of(partial(create_app, table), sock, host, token, names)
+        server, address = server_of(table, sock, host, token, names, connections, is_https=behind_https)
         on_start(address)
         server.run(sockets=[sock])
 
@@ -94,7 +94,7 @@ def explore(table: WebTable, *, port: int = 0) -> RunningExplorer:
     The browser must run on the same machine, or reach the port by a tunnel (`ssh -L`).
     """
     sock = listening("127.0.0.1", port)
-    server, address = server_of(partial(create_app, table), sock, "127.0.0.1", None, ())
+    server, address = server_of(table, sock, "127.0.0.1")
 
     def run() -> None:
         with sock:

@@ -126,6 +126,7 @@ def exact(moment: datetime) -> str:
 MOST_LINKS: Final = 10
 MOST_TEXT: Final = 20_000  # characters of the main text
 OPTIONS: Final = (URL, ListingOption("as_of", "The moment as of which it is shown; now without it.", "time"))
+_OF_THE_BODY: Final = frozenset({"Text", "Source", "Download"})
 _LINKS: Final = {
     "Text": "/page/text",
     "Source": "/page/source",
@@ -152,10 +153,13 @@ def view(request: ViewRequest) -> View:
         page, problem = None, str(exc)
     view = View(url, lambda table: _parts(request, table, url, page), address=url, links=around, is_now=False)
     if page is not None:
+        if page.size is None:  # there is no body, so nothing to show or to compare
+            links = {name: href for name, href in links.items() if name not in _OF_THE_BODY}
         view.title, view.links = page.title or url, links | around
     elif not problem:
         problem = f"This page is not stored{f' as of {request.moment}' if request.moment else ''}."
-        view.status = 404
+        # A page that others link to is a page of the explorer; for a program that asks for it as a file it is missing.
+        view.status = 404 if request.is_file else 200
     view.problem = problem
     return view
 
@@ -183,14 +187,14 @@ def _parts(request: ViewRequest, table: WebTable, url: str, page: Page | None) -
         yield PagePart("headers", lambda: facts(dict(page.headers)), "Headers", look="facts")
     pieces = column("part"), column("text")
     yield PagePart("key", lambda: Rows(pieces, pieces_of(table.key, url)), "Row key", look="key")
-    more = "All versions", request.link("/page/history", url=url)
+    history = ("All versions", request.link("/page/history", url=url)) if page is not None else None
     newest = None if request.is_file else MOST_VERSIONS
-    yield PagePart("versions", lambda: versions(request, table, url, newest), "Versions", look="timeline", more=more)
+    yield PagePart("versions", lambda: versions(request, table, url, newest), "Versions", look="timeline", more=history)
     if page is not None:
         yield PagePart("redirects", lambda: _redirects(table, url), "Redirects")
-        more = "All text, by lines", request.link("/page/text", url=url)
+        more = ("All text, by lines", request.link("/page/text", url=url)) if page.size is not None else None
         yield PagePart("text", text, "Main text", look="text", more=more)
-        if page.content_type in (None, "text/html", "application/xhtml+xml"):
+        if page.size is not None and page.content_type in (None, "text/html", "application/xhtml+xml"):
             yield PagePart("", lambda: None, look="rendered")
         more = "All of them", request.link("/q/links-of", url=url)
         yield PagePart("links", outlinks, "Links of this page", more=more)

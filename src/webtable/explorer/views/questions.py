@@ -27,6 +27,7 @@ def view(request: ViewRequest) -> View:
     question = ListingRequest(request, listing, request.query)
     view = View(words(listing.name).capitalize(), lambda table: [question.part(table, "results")], listing.help)
     view.status, view.is_now = (400 if question.problem else 200), "until" not in listing.takes
+    view.has_file = question.is_complete
     return view
 
 
@@ -56,7 +57,8 @@ class ListingRequest:
         self._form = [*(option for option in listing.options if option.name not in fixed), order, columns]
         self._arguments: dict[str, Any] | None = None
         # Without what it needs, a page is its form; a file of nothing would look like an answer.
-        if request.is_file or all(option.name in texts for option in listing.options if option.is_needed):
+        self.is_complete: bool = all(option.name in texts for option in listing.options if option.is_needed)
+        if request.is_file or self.is_complete:
             try:
                 self._read(texts)
             except WebTableError as exc:

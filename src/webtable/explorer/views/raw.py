@@ -26,21 +26,35 @@ _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 
 def rendered(request: ViewRequest) -> Response:
     """Return the stored HTML, which a browser renders without running or loading anything."""
-    page = _stored(request)
-    if page is None or page.html is None:
-        return PlainTextResponse(f"HTML of it is not stored: {request.url()}", 404)
-    markup = inert(page.html).encode("utf-8", "replace")
-    return HTMLResponse(markup, headers={"content-security-policy": SANDBOX})
+
+    def made(page: Page | None) -> Response:
+        if page is None or page.html is None:
+            return PlainTextResponse(f"HTML of it is not stored: {request.url()}", 404)
+        markup = inert(page.html).encode("utf-8", "replace")
+        return HTMLResponse(markup, headers={"content-security-policy": SANDBOX})
+
+    return _bounded(request, "rendered", made)
 
 
 def body(request: ViewRequest) -> Response:
     """Return the stored body as a file to save, whatever it is."""
-    page = _stored(request)
-    if page is None or page.body is None:
-        return PlainTextResponse(f"Its body is not stored: {request.url()}", 404)
-    # Neither its type nor its name are those of the page, so no browser or system opens it as what it claims to be.
-    headers = {"content-disposition": 'attachment; filename="page.bin"', "content-security-policy": SANDBOX}
-    return Response(page.body, headers=headers, media_type="application/octet-stream")
+
+    def made(page: Page | None) -> Response:
+        if page is None or page.body is None:
+            return PlainTextResponse(f"Its body is not stored: {request.url()}", 404)
+        # Neither its type nor its name are those of the page: no browser or system opens it as what it claims to be.
+        headers = {"content-disposition": 'attachment; filename="page.bin"', "content-security-policy": SANDBOX}
+        return Response(page.body, headers=headers, media_type="application/octet-stream")
+
+    return _bounded(request, "raw", made)
+
+
+def _bounded(request: ViewRequest, form: str, made: Callable[[Page | None], Response]) -> Response:
+    page = request.table.get(request.url(), as_of=request.moment, columns=["url"])
+    if page is None:
+        return made(None)
+    key = form, page.url, request.moment, page.fetched_at
+    return request.streaming.bounded(page.size, key, lambda: made(_stored(request)))
 
 
 def source(request: ViewRequest) -> View:

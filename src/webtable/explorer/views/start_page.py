@@ -156,7 +156,7 @@ def view(request: ViewRequest) -> View:
         about = "An index answers a question without reading all pages; full text finds pages by words, best first."
         yield PagePart("indexes", lambda: _indexes(table), "Indexes and full text", about)
         regions = table.store.regions(table.table)
-        if request.is_file and limit is not None:
+        if request.is_file and limit is not None and not request.option("part"):
             yield PagePart("regions", lambda: _regions(regions))
             return
         stats = counted(table, ALL, _GROUPINGS, limit)

@@ -85,7 +85,8 @@ def parts_of_site(site: str | HostOnly) -> SiteParts:
         return SiteParts(canonical_host(site.host))
     if not isinstance(site, str):
         raise InvalidArgument(f"site={site!r} must be a text, as in {FORMS}, or HostOnly(host), or webtable.ALL")
-    if "*" in site:
+    name = site.partition("://")[2] or site
+    if "*" in name.partition("/")[0] or site.endswith("*"):  # a directory may have one in its name, and an @
         raise InvalidArgument(
             f"site={quoted(site)} has a *: a domain, as in 'example.com', has all hosts below it anyway"
         )
@@ -97,7 +98,7 @@ def parts_of_site(site: str | HostOnly) -> SiteParts:
     if not has_scheme and port is None and "/" not in site:
         host = canonical_host(site)
         return SiteParts(host, is_subtree=not is_ip_address(host))
-    if "?" in site or "#" in site or "@" in site:
+    if "?" in site or "#" in site or "@" in name.partition("/")[0]:
         raise InvalidArgument(f"site={quoted(site)} must be a host or a directory, as in {FORMS}: without ?, # and @")
     parts = split_url(url)
     return SiteParts(parts.host, False, parts.path if parts.path.endswith("/") else f"{parts.path}/", port)
