@@ -189,12 +189,11 @@ def test_pages_of_blocks_have_the_whole_answer_once(filled, client, monkeypatch)
     [
         ({"url": ""}, "url is needed"),
         ({"url": "ftp://example.com/"}, "ftp://example.com/"),
-        ({"resumeKey": "x"}, "resumeKey: not a parameter"),
+        ({"resumeKey": "x"}, "resumeKey='x' is not a key of showResumeKey=true"),
         ({"matchType": "range"}, "matchType='range' must be one of exact, prefix"),
         ({"output": "link"}, "output='link' must be one of json"),
         ({"from": "yesterday"}, "from='yesterday' must be a time in up to 14 digits"),
         ({"to": "202603011020300"}, "up to 14 digits"),
-        ({"closest": "20261399"}, "closest='20261399' is not a date"),
         ({"sort": "closest"}, "sort=closest needs closest="),
         ({"sort": "reverse", "matchType": "host"}, "needs matchType=exact"),
         ({"limit": "many"}, "limit='many' must be a whole number"),
@@ -310,3 +309,77 @@ def test_cdx_toolkit_reads_all_of_a_site_page_by_page(sample, sample_client, mon
         assert fetcher.get("https://example.com/nothing") == []
         assert list(fetcher.iter("nothing.example/*")) == []
         assert len(list(fetcher.iter("*.example.com", limit=120))) == 120
+
+
+@pytest.fixture
+def of_pywb(table):
+    """The captures that pywb 2.10 was asked about, from a WARC file with the same ones."""
+    urls = ("https://e.com/", "https://e.com/a", "https://e.com/a*", "http://e.com:8080/", "http://e.com:9090/")
+    for url in (*urls, "https://sub.e.com/x", "http://sub.e.com:8080/x"):
+        table.put(Page(url=url, body=url.encode(), fetched_at=datetime(2023, 3, 1, 12, tzinfo=UTC)))
+    for year, month, day in ((2023, 3, 1), (2023, 3, 14), (2023, 3, 28), (2024, 2, 15)):
+        moment = datetime(year, month, day, 12, tzinfo=UTC)
+        table.put(Page(url="https://d.com/", body=str(moment).encode(), fetched_at=moment))
+    return table
+
+
+@pytest.mark.parametrize(
+    ("closest", "nearest"),
+    [
+        ("2", "20240215"), ("2023", "20240215"), ("20230", "20230301"), ("202303", "20230328"), ("2023031", "20230328"),
+        ("20230315", "20230314"), ("202399", "20240215"), ("202302", "20230301"), ("20230230", "20230301"),
+        ("20240299999999", "20240215"),
+    ],
+)  # fmt: skip
+def test_a_part_of_a_time_is_completed_as_pywb_completes_it(of_pywb, client, closest, nearest):
+    (line,) = lines(client, url="https://d.com/", matchType="exact", closest=closest, limit=1)
+
+    assert line["timestamp"][:8] == nearest
+
+
+@pytest.mark.parametrize(
+    ("asked", "urls"),
+    [
+        ({"url": "https://e.com/a*", "matchType": "exact"}, ["https://e.com/a*"]),
+        ({"url": "http://e.com:8080/", "matchType": "host"}, ["http://e.com:8080/"]),
+        ({"url": "e.com", "matchType": "host"}, ["https://e.com/", "https://e.com/a", "https://e.com/a*"]),
+        ({"url": "https://e.com:443/", "matchType": "host"}, ["https://e.com/", "https://e.com/a", "https://e.com/a*"]),
+        ({"url": "*.e.com:8080"}, ["http://e.com:8080/", "http://sub.e.com:8080/x"]),
+    ],
+)
+def test_a_star_and_a_port_mean_what_they_mean_to_pywb(of_pywb, client, asked, urls):
+    assert sorted(line["url"] for line in lines(client, **asked)) == sorted(urls)
+
+
+def test_a_limit_of_0_is_none_and_fields_are_also_called_fields(of_pywb, client):
+    found = lines(client, url="https://d.com/", limit=0, fields="timestamp")
+
+    assert [list(line) for line in found] == [["timestamp"]] * 4
+
+
+def test_a_page_after_the_last_one_is_an_empty_array_of_json(of_pywb, client):
+    params = {"url": "https://d.com/", "page": 5, "output": "json"}
+
+    assert client.get("/cdx/search/cdx", params=params).text == "[]\n"
+
+
+@pytest.mark.parametrize("asked", [{"url": "*.e.com"}, {"url": "https://d.com/"}, {"url": "d.com/*", "sort": ""}])
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_an_answer_goes_on_after_its_resume_key(of_pywb, client, asked, output):
+    def rows(**more):
+        answer = client.get("/cdx/search/cdx", params={**asked, **more, "output": output})
+        if output == "json":
+            (_, *found), key = answer.json(), None
+            if [] in found:
+                found, key = found[: found.index([])], found[-1][0]
+            return [found, key]
+        found, _, key = answer.text.partition("\n\n")
+        return [found.splitlines(), key.strip() or None]
+
+    whole, key = rows()
+    pieces, key = rows(limit=2, showResumeKey="true")
+    while key is not None:
+        more, key = rows(limit=2, showResumeKey="true", resumeKey=key)
+        pieces += more
+
+    assert pieces == whole

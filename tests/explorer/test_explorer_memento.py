@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from urllib.parse import quote
 
 import cdx_toolkit
 import pytest
@@ -12,6 +13,7 @@ from memento_client import MementoClient
 
 from webtable import Page
 from webtable.errors import StoreUnavailable
+from webtable.rowkey import canonical_url
 
 START = datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)
 URL = "https://example.com/docs//a%20b?c=%2F&d=1;2"
@@ -99,7 +101,7 @@ def test_the_timemap_lists_all_versions_as_links_and_as_json(filled, client):
 
 
 def test_a_version_is_found_by_any_part_of_its_time(filled, client):
-    for given, found in (("2026", 0), ("20260302", 1), ("202604", 2), ("2", 2)):
+    for given, found in (("2026", 2), ("202602", 0), ("20260302", 1), ("202604", 2), ("20260399", 2), ("2", 2)):
         status, headers, _ = raw(client, f"/web/{given}id_/{URL}")
 
         assert (status, headers["location"]) == (302, address(client, "web", f"{TIMES[found]}id_", URL))
@@ -259,8 +261,7 @@ def test_what_is_not_stored_is_not_found(filled, client):
         (f"/timegate/{URL}", {"Accept-Datetime": "yesterday"}, "Accept-Datetime: 'yesterday' must be a date"),
         (f"/timegate/{URL}", {"Accept-Datetime": "Fri, 99 Nov 2026 99:30:00 GMT"}, "must be a date"),
         (f"/timemap/csv/{URL}", {}, "neither /timemap/link/ nor /timemap/json/"),
-        (f"/web/20261399/{URL}", {}, "is not a date"),
-        (f"/web/2026js_/{URL}", {}, "must have up to 14 digits"),
+        (f"/web/2026x/{URL}", {}, "must have up to 14 digits"),
         ("/web/2026/ftp://example.com/", {}, "ftp://example.com/"),
         ("/web/2026/https://exa<mple.com/", {}, "exa<mple.com"),
         ("/web/2026/", {}, "https://"),
@@ -370,6 +371,53 @@ def test_an_address_is_found_raw_and_escaped(table, client, spelling):
 
     assert cdx == below
     assert (cdx["url"], cdx["urlkey"]) == (stored, "com,example)/a[1]|b?t[]={x}^`")
-    assert (status, headers["location"]) == (302, address(client, "web", TIMES[0], stored))
+    assert (status, headers["location"]) == (302, address(client, "web", TIMES[0], quote(stored, safe="")))
     assert f'<{stored}>; rel="original"' in headers["link"]
     assert body == b"<title>0</title>"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["a|b", "css?family=Open+Sans|Roboto", "q?{a}", "q?a^b", "q?a`b", "q?a\\b", "p?", "q?f[]=1", "%E6"],
+)
+def test_an_address_that_the_server_names_leads_to_the_version(table, client, path):
+    url = canonical_url(f"https://e.com/{path}")
+    table.put(page("https://e.com/p"))
+    table.put(page(url, body=b"the right one", content_type="text/plain"))
+
+    _, headers, _ = raw(client, f"/timegate/{quote(url, safe='')}")
+    listed = client.get(f"/timemap/json/{quote(url, safe='')}").json()
+
+    assert f'<{url}>; rel="original"' in headers["link"]
+    assert headers["location"] == listed["mementos"]["last"]["uri"]
+    assert listed["original_uri"] == url
+    assert raw(client, headers["location"].removeprefix(str(client.base_url).rstrip("/")))[2] == b"the right one"
+
+
+def test_the_timegate_and_the_timemap_know_the_forms_that_cdx_knows(table, client):
+    for days, url in enumerate(("http://e.com/p", "https://e.com/p", "https://www.e.com/p", "http://www.e.com/p")):
+        table.put(page(url, days))
+
+    assert len(client.get("/timemap/json/e.com/p").json()["mementos"]["list"]) == 4
+    assert client.get("/timegate/https://e.com/p").headers["location"].endswith("/http://www.e.com/p")
+
+
+def test_a_redirect_has_its_body_and_its_own_headers_under_another_name(table, client):
+    table.put(
+        page(URL, status=301, body=b"moved", headers={"Location": "/n", "X-A": "b"}, redirect_to="https://e.com/n")
+    )
+
+    status, headers, body = raw(client, f"/web/{TIMES[0]}id_/{URL}")
+
+    assert (status, body, headers["x-archive-orig-x-a"]) == (301, b"moved", "b")
+    assert headers["location"].endswith(f"/web/{TIMES[0]}id_/https://e.com/n")
+
+
+@pytest.mark.parametrize(
+    ("form", "to"), [("mp_", ""), ("if_", ""), ("im_", "id_"), ("js_", "id_"), ("cs_", "id_"), ("oe_", "id_")]
+)
+def test_the_flags_of_pywb_lead_to_the_page_or_to_the_stored_body(filled, client, form, to):
+    for time in (TIMES[2], "2026", ""):
+        status, headers, _ = raw(client, f"/web/{time}{form}/{URL}")
+
+        assert (status, headers["location"]) == (302, address(client, "web", f"{TIMES[2]}{to}", URL))

@@ -15,20 +15,23 @@ from __future__ import annotations
 import json
 import re
 import string
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from calendar import monthrange
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from itertools import dropwhile, islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from urllib.parse import quote, unquote
 
 import regex
 from starlette.convertors import Convertor, register_url_convertor
 
 from webtable import HostOnly, Page
-from webtable.errors import InvalidArgument
+from webtable._clock import milliseconds
+from webtable.errors import InvalidArgument, WebTableError
 from webtable.explorer.archive_api.server import BlockStart, pages_of
 from webtable.explorer.http import LateResponse, NoCapture
 from webtable.formats import surt
@@ -51,7 +54,10 @@ if TYPE_CHECKING:
 _SCHEME: Final = re.compile(r"(https?):/+", re.IGNORECASE)
 _ANY_SCHEME: Final = re.compile(r"\s*[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _QUOTED: Final = re.compile(r"https?%3a", re.IGNORECASE)
-_EARLIEST: Final = "19700101000000"
+# What browsers and clients percent-encode in their requests, each in its own way.
+_ENCODABLE: Final = re.compile(r"[|{}^`]")
+_ENCODED: Final = re.compile(r"%(?:7[BCD]|5E|60)", re.IGNORECASE)
+_LATEST: Final = "29991231235959"
 
 
 class Rest(Convertor[str]):
@@ -73,7 +79,8 @@ register_url_convertor("rest", Rest())
 
 def original_of(request: Request, parts: int) -> str:
     """Return the URL that follows the first *parts* parts of the path, with its query and its encoded characters."""
-    path = request.scope["raw_path"].decode("utf-8", "replace").split("/", parts + 1)[-1]
+    parts += 1 + 2 * bool(request.scope.get("root_path"))  # that is /-/TOKEN
+    path = request.scope["raw_path"].decode("utf-8", "replace").split("/", parts)[-1]
     query = request.scope["query_string"].decode("utf-8", "replace")
     url = (unquote(path) if _QUOTED.match(path) else path) + (f"?{query}" if query else "")
     return _SCHEME.sub(r"\1://", url, count=1) if _SCHEME.match(url) else url  # some clients make one slash of two
@@ -82,14 +89,16 @@ def original_of(request: Request, parts: int) -> str:
 def forms_of(url: str) -> tuple[str, ...]:
     """Return the canonical URLs that have the same key in an index as *url*, which may lack its scheme, itself first.
 
-    They have the other scheme, and a `www.` more or less. Raises `InvalidURL`.
+    They have the other scheme, a `www.` more or less, and percent-encoded what clients encode. Raises `InvalidURL`.
 
     >>> forms_of("example.com/a")[:2]
     ('https://example.com/a', 'https://www.example.com/a')
     """
     scheme, _, rest = canonical_url(url if _ANY_SCHEME.match(url) else f"https://{url}").partition("://")
     other = "http" if scheme == "https" else "https"
-    return tuple(f"{either}://{host}" for either in (scheme, other) for host in with_www(rest))
+    decoded = _ENCODED.sub(lambda code: unquote(code[0]), rest)
+    rests = dict.fromkeys((rest, decoded, _ENCODABLE.sub(lambda sign: quote(sign[0]), decoded)))
+    return tuple(f"{either}://{host}" for form in rests for either in (scheme, other) for host in with_www(form))
 
 
 def with_www(host: str) -> tuple[str, ...]:
@@ -113,18 +122,20 @@ def digits_of(name: str, text: str) -> str:
 
 
 def moment_of(name: str, text: str) -> datetime:
-    """Return the beginning of the year, day or second that *text* names in up to 14 digits.
+    """Return the end of the year, month, day or second that *text* names in up to 14 digits, as pywb takes it.
 
-    Raises `InvalidArgument`, which quotes *name*.
+    Numbers that no month, day or hour has become the nearest that one has. Raises `InvalidArgument`, which quotes
+    *name*.
 
-    >>> moment_of("closest", "202611")
-    datetime.datetime(2026, 11, 1, 0, 0, tzinfo=datetime.timezone.utc)
+    >>> moment_of("closest", "202602")
+    datetime.datetime(2026, 2, 28, 23, 59, 59, tzinfo=datetime.timezone.utc)
     """
-    whole = digits_of(name, text) + _EARLIEST[len(text) :]
-    try:
-        return datetime.strptime(whole, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
-    except ValueError:
-        raise InvalidArgument(f"{name}={text!r} is not a date, as 20261120 is") from None
+    whole = digits_of(name, text) + _LATEST[len(text) :]
+    year, month = max(int(whole[:4]), 1), min(max(int(whole[4:6]), 1), 12)
+    last = monthrange(year, month)[1]
+    day = last if len(text) < len("YYYYMMDD") else min(max(int(whole[6:8]), 1), last)
+    hour, minute, second = (min(int(whole[start : start + 2]), most) for start, most in ((8, 23), (10, 59), (12, 59)))
+    return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
 
 
 # --- The parameters ---------------------------------------------------------------------------------------------------
@@ -151,20 +162,23 @@ PARAMETERS: Final = {
     "filter": "[!][=|~]field:text: the field has the text in it, is it (=), or matches it as an expression from its "
     "beginning (~); ! turns it around. At /cdx/search/cdx all of the field matches. May be given more than once.",
     "output": "json, cdxj or text.",
-    "limit": "The most lines; below 0: the last ones.",
+    "limit": "The most lines; below 0: the last ones; 0: all.",
     "sort": "reverse, or closest, both with matchType=exact alone.",
-    "closest": "The time to which the versions are sorted, the nearest first.",
+    "closest": "The time to which the versions are sorted, the nearest first; 2026 is the end of that year.",
     "fl": "The fields, with commas between them.",
+    "fields": "The same as fl.",
     "collapse": "field or field:N: of lines that follow each other with the same field, or its first N characters, the "
     "first alone. May be given more than once.",
     "page": "Which page of the answer, from 0 on.",
     "pageSize": "How many blocks a page of the answer has; a block has all versions of 3,000 URLs.",
     "showNumPages": "true: how many pages the answer has, in place of it.",
+    "showResumeKey": "true: after `limit` lines the key that continues the answer, after an empty line or array.",
+    "resumeKey": "Such a key; the other parameters must be those of the answer that had it.",
 }
 # Those that may be given more than once.
 MANY: Final = frozenset({"filter", "collapse"})
 # Clients of the Wayback Machine send them; they change nothing here.
-_IGNORED: Final = frozenset({"gzip", "fastLatest"})
+_IGNORED: Final = frozenset({"gzip", "fastLatest", "resolveRevisits"})
 _TYPES: Final = ("exact", "prefix", "host", "domain")
 _FILTER: Final = re.compile(r"(!?)([=~]?)([A-Za-z]+):(.*)", re.DOTALL)
 _COLLAPSE: Final = re.compile(r"([A-Za-z]+)(?::(\d{1,4}))?", re.ASCII)
@@ -184,6 +198,31 @@ class Collapse(NamedTuple):
     characters: int | None
 
 
+class ResumeFrom(NamedTuple):
+    """The last version of an answer, after which another one goes on: its URL and its time in epoch milliseconds."""
+
+    url: str
+    milliseconds: int
+
+    @classmethod
+    def of(cls, version: Page) -> Self:
+        """Return that of *version*."""
+        return cls(version.url, milliseconds(version.fetched_at))
+
+    @classmethod
+    def from_key(cls, key: str) -> Self:
+        """Return what was made into *key*; raises `InvalidArgument`."""
+        try:
+            moment, _, url = urlsafe_b64decode(f"{key}{'=' * (-len(key) % 4)}").decode().partition(" ")
+            return cls(canonical_url(url), int(moment[:20]))
+        except (ValueError, WebTableError):
+            raise InvalidArgument(f"resumeKey={key[:100]!r} is not a key of showResumeKey=true") from None
+
+    def key(self) -> str:
+        """Return it as text that no client has to encode."""
+        return urlsafe_b64encode(f"{self.milliseconds} {self.url}".encode()).decode().rstrip("=")
+
+
 @dataclass(frozen=True, slots=True)
 class CdxQuery:
     """What was asked, checked; `urls` are those of an exact question, `sites` what is read for another one."""
@@ -192,6 +231,7 @@ class CdxQuery:
     urls: tuple[str, ...]
     sites: tuple[str | HostOnly, ...]
     prefix: tuple[str, ...]
+    port: str | None
     first: str
     last: str
     filters: tuple[Callable[[Page], bool], ...]
@@ -205,10 +245,13 @@ class CdxQuery:
     page_size: int
     is_count: bool
     is_wayback: bool
+    has_resume_key: bool
+    resume_from: ResumeFrom | None
 
     def wants_page(self, page: Page) -> bool:
-        """Whether *page* is one of those of a prefix."""
-        return not self.prefix or page.url.partition("://")[2].startswith(self.prefix)
+        """Whether *page* is one of those of a prefix, or of a port."""
+        rest = page.url.partition("://")[2]
+        return (not self.prefix or rest.startswith(self.prefix)) and self.port in (None, _port_of(rest))
 
     def wants(self, version: Page) -> bool:
         """Whether a line of *version* is wanted; raises `InvalidArgument` for an expression that takes too long."""
@@ -243,15 +286,17 @@ def query_of(texts: Mapping[str, Sequence[str]], *, is_wayback: bool) -> CdxQuer
         last=digits_of("to", values.get("to", "9")).ljust(14, "9"),
         filters=tuple(_filter(text, is_wayback=is_wayback) for text in texts.get("filter", ()) if text),
         output=output,
-        limit=limit,
+        limit=limit or None,
         order=order,
         closest=moment_of("closest", values["closest"]) if order == "closest" else None,
-        fields=tuple(_field("fl", name.strip()) for name in values.get("fl", usual).split(",")),
+        fields=tuple(_field("fl", name.strip()) for name in values.get("fl", values.get("fields", usual)).split(",")),
         collapse=tuple(map(_collapse, filter(None, texts.get("collapse", ())))),
         page=_number("page", values),
         page_size=_number("pageSize", values) or 1,
-        is_count=values.get("showNumPages", "").lower() in {"true", "1"},
+        is_count=_flag("showNumPages", values),
         is_wayback=is_wayback,
+        has_resume_key=_flag("showResumeKey", values),
+        resume_from=ResumeFrom.from_key(values["resumeKey"]) if "resumeKey" in values else None,
     )
 
 
@@ -260,7 +305,7 @@ def _kind_of(url: str, kind: str | None) -> tuple[str, str]:
     by_wildcard = "exact"
     if url.startswith("*."):
         url, by_wildcard = url[2:].removesuffix("*"), "domain"
-    elif url.endswith("*"):
+    elif url.endswith("*") and kind != "exact":  # there it is a character of the URL
         url, by_wildcard = url[:-1], "prefix"
     return url, _chosen("matchType", kind or by_wildcard, _TYPES)
 
@@ -270,6 +315,7 @@ def _scope(url: str, kind: str) -> dict[str, Any]:
     rests = tuple(dict.fromkeys(form.partition("://")[2] for form in forms))
     hosts = [re.sub(r":\d+$", "", rest.partition("/")[0]) for rest in rests]
     sites: tuple[str | HostOnly, ...] = ()
+    port = _port_of(rests[0])
     match kind:
         case "prefix":
             sites = tuple(f"https://{_directory(rest)}" for rest in rests)
@@ -278,7 +324,18 @@ def _scope(url: str, kind: str) -> dict[str, Any]:
         case "domain":
             sites = (min(hosts, key=len),)
     is_exact, is_prefix = kind == "exact", kind == "prefix"
-    return {"urls": forms if is_exact else (), "sites": sites, "prefix": rests if is_prefix else ()}
+    return {
+        "urls": forms if is_exact else (),
+        "sites": tuple(dict.fromkeys(sites)),
+        "prefix": rests if is_prefix else (),
+        # As in pywb, a host has the port of its scheme unless another one is given. A domain has hosts with any port.
+        "port": port if kind == "host" or (kind == "domain" and port) else None,
+    }
+
+
+def _port_of(rest: str) -> str:
+    """Return the port with which *rest*, a URL without its scheme, begins; "" for that of the scheme."""
+    return rest.partition("/")[0].rpartition("]")[2].partition(":")[2]
 
 
 def _directory(rest: str) -> str:
@@ -345,6 +402,10 @@ def _chosen(name: str, text: str, choices: Sequence[str]) -> str:
     return text
 
 
+def _flag(name: str, values: Mapping[str, str]) -> bool:
+    return values.get(name, "").lower() in {"true", "1"}
+
+
 def _number(name: str, values: Mapping[str, str]) -> int | None:
     text, least = values.get(name), NUMBERS[name]
     if text is None:
@@ -382,38 +443,82 @@ def _answer(server: ArchiveServer, table: WebTable, query: CdxQuery) -> Iterator
     start: BlockStart | None = BlockStart()
     if query.page:
         start = server.blocks.start(table, query.sites, query.page * query.page_size)
-    if start is None:
-        if query.is_wayback:
-            return
+    if start is None and not query.is_wayback:
         raise InvalidArgument(f"page={query.page} is after the last one")
-    versions = _versions(table, query, start)
+    versions = iter(()) if start is None else _versions(table, query, start)
     for collapse in query.collapse:
         versions = _collapsed(versions, collapse)
-    if query.limit is not None:
-        versions = islice(versions, query.limit) if query.limit >= 0 else iter(deque(versions, -query.limit))
+    if query.resume_from is not None:
+        # The version itself comes once more, so that lines like it are collapsed with it.
+        versions = dropwhile(lambda version: ResumeFrom.of(version) == query.resume_from, versions)
+    limit = query.limit
+    if limit is not None and limit < 0:
+        versions, limit = iter(deque(versions, -limit)), None
+    limited = LimitedVersions(versions, limit)
     if query.is_wayback and query.output == "json":
-        yield from _array(versions, query.fields)
+        yield from _array(limited, query)
         return
     is_empty = True
-    for version in versions:
+    for version in limited:
         is_empty = False
         yield _line(version, query)
+    if query.has_resume_key and (key := limited.resume_key()):
+        yield f"\n{key}\n"
     if is_empty and not query.is_wayback:
         raise NoCapture(f"No Captures found for: {query.url[:1_000]}")
 
 
+class LimitedVersions:
+    """The first *limit* of *versions*, or all; and the key of the last one if more of them follow."""
+
+    def __init__(self, versions: Iterator[Page], limit: int | None) -> None:
+        self._versions, self._limit = versions, limit
+        self._last: Page | None = None
+
+    def __iter__(self) -> Iterator[Page]:
+        for version in islice(self._versions, self._limit):
+            self._last = version
+            yield version
+
+    def resume_key(self) -> str | None:
+        """Return the key with which another answer goes on, once these were read; None if it would be empty."""
+        if self._last is None or next(self._versions, None) is None:
+            return None
+        return ResumeFrom.of(self._last).key()
+
+
 def _versions(table: WebTable, query: CdxQuery, start: BlockStart) -> Iterator[Page]:
-    """Yield the versions that are wanted, in the order that is wanted."""
+    """Yield the versions that are wanted, in the order that is wanted; from that on after which they are to go on."""
+    resume_from = query.resume_from
     if query.urls:
         wanted = [version for url in query.urls for version in table.history(url) if query.wants(version)]
         wanted.sort(key=lambda version: version.fetched_at, reverse=query.order == "reverse")
         if (closest := query.closest) is not None:
             wanted.sort(key=lambda version: abs(version.fetched_at - closest))
-        yield from wanted
+        numbers = [number for number, version in enumerate(wanted) if ResumeFrom.of(version) == resume_from]
+        if resume_from is not None and not numbers:
+            raise InvalidArgument(f"resumeKey: its version of {resume_from.url[:1_000]} is not in this answer any more")
+        yield from wanted[numbers[0] :] if numbers else wanted
         return
+    if resume_from is not None:
+        start = _resumed(table, query, resume_from)
+        for version in reversed(table.history(resume_from.url)):
+            if query.wants(version) and milliseconds(version.fetched_at) >= resume_from.milliseconds:
+                yield version
     pages = pages_of(table, query.sites, start, None if query.page is None else query.page_size)
     for versions in table.history_many(page.url for page in filter(query.wants_page, pages)):
         yield from filter(query.wants, reversed(versions))
+
+
+def _resumed(table: WebTable, query: CdxQuery, resume_from: ResumeFrom) -> BlockStart:
+    """Return where the pages of the answer go on after that of *resume_from*; raises `InvalidArgument`."""
+    page = Page(url=resume_from.url)
+    host = page.url.partition("://")[2].partition("/")[0].partition(":")[0]
+    for number, site in enumerate(query.sites):
+        name = site.host if isinstance(site, HostOnly) else site.partition("://")[2].partition("/")[0]
+        if len(query.sites) == 1 or host == name.partition(":")[0]:
+            return BlockStart(number, table.pages(site).token_after(page))
+    raise InvalidArgument(f"resumeKey: {resume_from.url[:1_000]} is not a page of this question")
 
 
 def _collapsed(versions: Iterable[Page], collapse: Collapse) -> Iterator[Page]:
@@ -436,10 +541,12 @@ def _line(version: Page, query: CdxQuery) -> str:
     return f"{value_of(version, 'urlkey')} {value_of(version, 'timestamp')} {json.dumps(rest)}\n"
 
 
-def _array(versions: Iterable[Page], fields: Sequence[str]) -> Iterator[str]:
-    """Yield an array of the versions, each an array in which the first one names the *fields*; [] without versions."""
-    between = f"[{json.dumps(fields)},\n"
+def _array(versions: LimitedVersions, query: CdxQuery) -> Iterator[str]:
+    """Yield an array of the versions, each an array in which the first one names the fields; [] without versions."""
+    between = f"[{json.dumps(query.fields)},\n"
     for version in versions:
-        yield between + json.dumps([value_of(version, field) for field in fields])
+        yield between + json.dumps([value_of(version, field) for field in query.fields])
         between = ",\n"
+    if query.has_resume_key and (key := versions.resume_key()):
+        yield f",\n[],\n{json.dumps([key])}"
     yield "[]\n" if between.startswith("[") else "]\n"

@@ -2,7 +2,8 @@
 
 `/timegate/URL` redirects to the version nearest to the header Accept-Datetime, `/timemap/link/URL` and
 `/timemap/json/URL` list all of them, `/web/TIME/URL` shows one, and `/web/TIMEid_/URL` returns its body as it is
-stored. Another time than that of a version redirects to the nearest one. Redirects and errors of the client (4xx) have
+stored. All of these find the versions under http and https, with and without `www.`, as CDX does. Another time or form
+than that of a version redirects to the nearest one. Redirects and errors of the client (4xx) have
 the status that the page had, so that a client can record it; all others have 200, as a 503 would be asked for again.
 """
 
@@ -34,43 +35,72 @@ if TYPE_CHECKING:
 # --- The versions of a page, their times and their addresses ----------------------------------------------------------
 
 
-_HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?", re.ASCII)
-_UNQUOTED: Final = "!#$%&'()*+,/:;=?@[]~"
+# A URL of these characters goes through clients and proxies as it is.
+_PLAIN: Final = re.compile(r"[A-Za-z0-9!$%&()*+,/:;=?@\[\]._~-]+(?<!\?)")
 _LONG: Final = 4_000  # characters of a URL that a header repeats eight times
 _LINKS: Final = "application/link-format"
 
 
+class Memento(NamedTuple):
+    """A stored version: its moment in whole seconds, its URL, and the bytes of its body."""
+
+    moment: datetime
+    url: str
+    size: int | None
+
+
 class Mementos(NamedTuple):
-    """The `moments` of the versions of the `original` in whole seconds, the oldest first; there is at least one."""
+    """The `versions` of the `original` and of the URLs that have the same key in an index, the oldest first.
+
+    There is at least one.
+    """
 
     original: str
-    moments: tuple[datetime, ...]
+    versions: tuple[Memento, ...]
     root: str
     """The address of the explorer, without a slash at its end."""
 
     @classmethod
     def of(cls, table: WebTable, url: str, request: Request) -> Self:
-        """The versions of *url*, or of the form of it that is stored. Raises `NoCapture`, `InvalidURL`."""
-        root = _root_of(request)
-        for form in forms_of(url):
-            seconds = [version.fetched_at.astimezone(UTC).replace(microsecond=0) for version in table.history(form)]
-            if seconds:
-                return cls(form, tuple(sorted(set(seconds))), root)
-        raise NoCapture(f"No version is stored of {url[:1_000]}")
+        """The versions of *url*, under http and https, with and without `www.`. Raises `NoCapture`, `InvalidURL`."""
+        forms = forms_of(url)
+        versions: dict[tuple[datetime, str], Memento] = {}
+        for form in reversed(forms):
+            for version in table.history(form):
+                moment = version.fetched_at.astimezone(UTC).replace(microsecond=0)
+                versions.setdefault((moment, form), Memento(moment, form, version.size))  # the last of its second
+        if not versions:
+            raise NoCapture(f"No version is stored of {url[:1_000]}")
+        order = {form: place for place, form in enumerate(forms)}
+        ordered = sorted(versions.values(), key=lambda version: (version.moment, order[version.url]))
+        return cls(forms[0], tuple(ordered), _root_of(request))
 
-    def nearest(self, moment: datetime | None) -> int:
-        """Return the number of the version nearest to *moment*; without one, of the newest."""
+    def nearest(self, moment: datetime | None, url: str = "") -> int:
+        """Return the number of the version nearest to *moment*, of *url* alone if that is given.
+
+        Without a moment it is the newest. Of two that are as near that of the original comes first.
+        """
+        numbers = [number for number, version in enumerate(self.versions) if url in ("", version.url)]
         if moment is None:
-            return len(self.moments) - 1
-        return min(range(len(self.moments)), key=lambda number: abs(self.moments[number] - moment))
+            return numbers[-1]
+        return min(
+            numbers,
+            key=lambda number: (
+                abs(self.versions[number].moment - moment),
+                self.versions[number].url != self.original,
+            ),
+        )
 
     def address(self, *parts: str) -> str:
-        """Return the address in the explorer that has these parts."""
-        return "/".join((self.root, *(quote(part, safe=_UNQUOTED) for part in parts)))
+        """Return the address in the explorer that has these *parts*, the last of which is a URL."""
+        *names, url = parts
+        # Clients write other characters in other ways, and drop a `?` at the end: quoted as a whole they stay.
+        return "/".join((self.root, *names, url if _PLAIN.fullmatch(url) else quote(url, safe="")))
 
     def uri(self, number: int, form: str = "") -> str:
         """Return the address of a version."""
-        return self.address("web", f"{timestamp_of(self.moments[number])}{form}", self.original)
+        version = self.versions[number]
+        return self.address("web", f"{timestamp_of(version.moment)}{form}", version.url)
 
     def links(self, number: int) -> str:
         """Return the value of the header Link of the version, or for a redirect to it.
@@ -79,7 +109,7 @@ class Mementos(NamedTuple):
         """
         if len(self.original) > _LONG:
             return ", ".join(self._about("timemap"))
-        last = len(self.moments) - 1
+        last = len(self.versions) - 1
         rels: dict[int, list[str]] = {}
         for rel, other in (("first", 0), ("prev", number - 1), ("", number), ("next", number + 1), ("last", last)):
             if 0 <= other <= last:
@@ -90,7 +120,7 @@ class Mementos(NamedTuple):
     def timemap(self) -> Iterator[str]:
         """Yield the links of the list of all versions."""
         yield from self._about("self")
-        last = len(self.moments) - 1
+        last = len(self.versions) - 1
         for number in range(last + 1):
             rels = [*(["first"] if number == 0 else []), *(["last"] if number == last else []), "memento"]
             yield self._memento(number, " ".join(rels))
@@ -98,8 +128,8 @@ class Mementos(NamedTuple):
     def as_json(self) -> dict[str, Any]:
         """Return the list of all versions in the form of mementoweb.org/guide/timemap-json."""
         listed = [
-            {"datetime": f"{moment:%Y-%m-%dT%H:%M:%SZ}", "uri": self.uri(number)}
-            for number, moment in enumerate(self.moments)
+            {"datetime": f"{version.moment:%Y-%m-%dT%H:%M:%SZ}", "uri": self.uri(number)}
+            for number, version in enumerate(self.versions)
         ]
         forms = {f"{form}_format": self.address("timemap", form, self.original) for form in ("json", "link")}
         return {
@@ -110,14 +140,14 @@ class Mementos(NamedTuple):
         }
 
     def _about(self, timemap: str) -> Iterator[str]:
-        first, last = _date(self.moments[0]), _date(self.moments[-1])
-        yield f'<{quote(self.original, safe=_UNQUOTED)}>; rel="original"'
+        first, last = _date(self.versions[0].moment), _date(self.versions[-1].moment)
+        yield f'<{self.original}>; rel="original"'
         yield f'<{self.address("timegate", self.original)}>; rel="timegate"'
         listed = f'<{self.address("timemap", "link", self.original)}>; rel="{timemap}"; type="{_LINKS}"'
         yield f'{listed}; from="{first}"; until="{last}"'
 
     def _memento(self, number: int, rel: str) -> str:
-        return f'<{self.uri(number)}>; rel="{rel}"; datetime="{_date(self.moments[number])}"'
+        return f'<{self.uri(number)}>; rel="{rel}"; datetime="{_date(self.versions[number].moment)}"'
 
 
 def _date(moment: datetime) -> str:
@@ -125,10 +155,8 @@ def _date(moment: datetime) -> str:
 
 
 def _root_of(request: Request) -> str:
-    host = request.headers.get("host", "")
-    if not _HOST.fullmatch(host):
-        raise InvalidArgument(f"Host: {host[:100]!r} is not the name of a host and a port")
-    return f"{request.url.scheme}://{host}{quote(request.scope.get('root_path', ''), safe='/-')}"
+    path = quote(request.scope.get("root_path", ""), safe="/-")
+    return f"{request.url.scheme}://{request.headers.get('host', '')}{path}"
 
 
 # --- Responses --------------------------------------------------------------------------------------------------------
@@ -141,7 +169,9 @@ _SHOWN: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp",
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 # Versions have milliseconds, and addresses whole seconds: the last version of one is served.
 _SECOND: Final = timedelta(milliseconds=999)
-_TIME: Final = re.compile(r"(\d{1,14})(id_)?", re.ASCII)
+_TIME: Final = re.compile(r"(\d{0,14})([a-z]{2}_)?", re.ASCII)
+# How pywb marks what a version is rewritten for. Here nothing is: pages are shown, all other things are as stored.
+_PAGES: Final = frozenset({"mp_", "if_", "fr_", "tf_", "bn_"})
 _MEDIA_TYPE: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,99}/[a-z0-9][a-z0-9!#$&^_.+-]{0,99}")
 _CHARSET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,39}")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -185,17 +215,24 @@ async def memento(server: ArchiveServer, request: Request) -> Response:
     def answer(mementos: Mementos, table: WebTable) -> Response:
         if (time := _TIME.fullmatch(text)) is None:
             raise InvalidArgument(f"/web/{text[:100]}/ must have up to 14 digits, then id_ for the stored body")
-        number = mementos.nearest(moment_of("time", time[1]))
-        moment, form = mementos.moments[number], time[2] or ""
-        if timestamp_of(moment) != time[1]:
+        number = mementos.nearest(moment_of("time", time[1]) if time[1] else None)
+        moment, url, size = mementos.versions[number]
+        form = "id_" if (time[2] or "mp_") not in _PAGES else ""
+        if (timestamp_of(moment), form) != (time[1], time[2] or ""):
             return Response(None, 302, {"location": mementos.uri(number, form)})
-        page = table.get(mementos.original, as_of=moment + _SECOND, columns=["body"])
-        if page is None:
-            raise NoCapture(f"{mementos.original} is not stored any more")
-        response = _redirect(page, mementos, form, table) or _content(page, form)
-        response.headers["memento-datetime"] = _date(moment)
-        response.headers["link"] = mementos.links(number)
-        return response
+
+        def made() -> Response:
+            page = table.get(url, as_of=moment + _SECOND, columns=["body"])
+            if page is None:
+                raise NoCapture(f"{url} is not stored any more")
+            response = _content(page, form, _redirect(page, mementos, form))
+            response.headers.update(
+                {f"x-archive-orig-{name}": value for name, value in _originals(page)}
+                | {"memento-datetime": _date(moment), "link": mementos.links(number)}
+            )
+            return response
+
+        return server.streaming.bounded(size, (request.url, request.headers["host"]), made)
 
     return await _answered(server, request, 2, answer)
 
@@ -222,25 +259,29 @@ def _accepted(text: str | None) -> datetime | None:
         raise InvalidArgument(f"Accept-Datetime: {text[:100]!r} must be {form}") from None
 
 
-def _redirect(page: Page, mementos: Mementos, form: str, table: WebTable) -> Response | None:
-    """Return the redirect of *page*, to the version of its target here; None if it is no redirect."""
+def _redirect(page: Page, mementos: Mementos, form: str) -> str | None:
+    """Return the address of the version of the target of *page* here; None if it is no redirect."""
     if page.status not in _REDIRECTS or page.redirect_to is None:
         return None
     try:
         target = canonical_url(page.redirect_to)
     except InvalidURL:
         return None
-    # http and https are found by each other: where the target is not stored, it would lead back here without end.
-    is_form = not form and target in forms_of(mementos.original)
-    if is_form and (target == mementos.original or not table.history(target)):
-        return None
-    location = mementos.address("web", f"{timestamp_of(page.fetched_at)}{form}", target)
-    return Response(None, page.status, {"location": location, "content-security-policy": _ALONE})
+    if target in forms_of(mementos.original):
+        # These are found by each other: only a version of the target itself does not lead back here without end.
+        if target != mementos.original and any(version.url == target for version in mementos.versions):
+            return mementos.uri(mementos.nearest(page.fetched_at, target), form)
+        if not form:
+            return None
+    return mementos.address("web", f"{timestamp_of(page.fetched_at)}{form}", target)
 
 
-def _content(page: Page, form: str) -> Response:
+def _content(page: Page, form: str, location: str | None) -> Response:
     # A client records these as they are; a 429 or a 503 it would ask for again.
     is_refusal = 400 <= page.status < 500 and page.status != 429
+    if location is not None:
+        headers = {"location": location, "content-security-policy": _ALONE, "content-type": _content_type(page)}
+        return Response(page.body or b"", page.status, headers)
     if page.body is None and not is_refusal:
         raise NoCapture(f"the body of {page.url} of {page.fetched_at:%Y-%m-%d %H:%M:%S} is not stored")
     status, markup = page.status if is_refusal else 200, None if form else page.html
@@ -249,7 +290,6 @@ def _content(page: Page, form: str) -> Response:
     headers = {"content-security-policy": _ALONE, "content-type": _content_type(page)}
     if form or page.content_type not in _SHOWN:
         headers["content-disposition"] = "attachment"
-    headers |= {f"x-archive-orig-{name}": value for name, value in _originals(page)}
     return Response(page.body or b"", status, headers)
 
 
