@@ -54,9 +54,6 @@ if TYPE_CHECKING:
 _SCHEME: Final = re.compile(r"(https?):/+", re.IGNORECASE)
 _ANY_SCHEME: Final = re.compile(r"\s*[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _QUOTED: Final = re.compile(r"https?%3a", re.IGNORECASE)
-# What browsers and clients percent-encode in their requests, each in its own way.
-_ENCODABLE: Final = re.compile(r"[|{}^`]")
-_ENCODED: Final = re.compile(r"%(?:7[BCD]|5E|60)", re.IGNORECASE)
 _LATEST: Final = "29991231235959"
 
 
@@ -89,16 +86,14 @@ def original_of(request: Request, parts: int) -> str:
 def forms_of(url: str) -> tuple[str, ...]:
     """Return the canonical URLs that have the same key in an index as *url*, which may lack its scheme, itself first.
 
-    They have the other scheme, a `www.` more or less, and percent-encoded what clients encode. Raises `InvalidURL`.
+    They have the other scheme, and a `www.` more or less. Raises `InvalidURL`.
 
     >>> forms_of("example.com/a")[:2]
     ('https://example.com/a', 'https://www.example.com/a')
     """
     scheme, _, rest = canonical_url(url if _ANY_SCHEME.match(url) else f"https://{url}").partition("://")
     other = "http" if scheme == "https" else "https"
-    decoded = _ENCODED.sub(lambda code: unquote(code[0]), rest)
-    rests = dict.fromkeys((rest, decoded, _ENCODABLE.sub(lambda sign: quote(sign[0]), decoded)))
-    return tuple(f"{either}://{host}" for form in rests for either in (scheme, other) for host in with_www(form))
+    return tuple(f"{either}://{host}" for either in (scheme, other) for host in with_www(rest))
 
 
 def with_www(host: str) -> tuple[str, ...]:
@@ -443,8 +438,12 @@ def _answer(server: ArchiveServer, table: WebTable, query: CdxQuery) -> Iterator
     start: BlockStart | None = BlockStart()
     if query.page:
         start = server.blocks.start(table, query.sites, query.page * query.page_size)
-    if start is None and not query.is_wayback:
-        raise InvalidArgument(f"page={query.page} is after the last one")
+    if start is None:
+        if not query.is_wayback:
+            raise InvalidArgument(f"page={query.page} is after the last one")
+        # cdx-toolkit asks for one page after another until it gets no text at all.
+        if server.blocks.start(table, query.sites, ((query.page or 1) - 1) * query.page_size) is not None:
+            return
     versions = iter(()) if start is None else _versions(table, query, start)
     for collapse in query.collapse:
         versions = _collapsed(versions, collapse)
