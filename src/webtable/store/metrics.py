@@ -95,18 +95,18 @@ def log_event(
     table: str | None,
     seconds: float,
     reason: str = "",
-    fields: dict[str, object] | None = None,
+    server: str | None = None,
 ) -> None:
     """Log *event* of *store* at *level*, how many *seconds* it took or will take, and why.
 
-    *event*, *store*, *table* and *seconds* are fields of the record too, beside *fields*. If nothing is logged at this
-    level, nothing is done.
+    *event*, *store*, *table*, *seconds* and *server* are fields of the record too. If nothing is logged at this level,
+    nothing is done.
     """
     # Else the texts would be escaped for nobody.
     if not logger.isEnabledFor(level):
         return
-    extra = {"event": event, "store": store, "table": table, "seconds": seconds, **(fields or {})}
-    parts = [one_line(part) for part in (subject_of(store, table), text)]
+    extra = {"event": event, "store": store, "table": table, "seconds": seconds, "server": server}
+    parts = [one_line(part) for part in (subject_of(server or store, table), text)]
     logger.log(level, "%s: %s (%.3f s)%s", *parts, seconds, one_line(reason and f": {reason}"), extra=extra)
 
 

@@ -150,18 +150,41 @@ class Wire:
     def flush(self, deadline: Deadline) -> None:
         """Send what was written before a deadline and not sent."""
         while self._unsent:
-            self._writer.settimeout(seconds_until(deadline))
-            rest = self._unsent[0][self._writer.send(self._unsent[0]) :]
+            # A server that has answered before takes some bytes within this time, or none at all any longer.
+            soon = deadline.within(_QUIET_SECONDS + _PROBE_SECONDS) if self.has_answered else deadline
+            self._writer.settimeout(seconds_until(soon))
+            try:
+                sent = self._writer.send(self._unsent[0])
+            except TimeoutError:
+                if deadline.left():
+                    raise ConnectionLost("the server takes nothing any longer") from None
+                raise
+            rest = self._unsent[0][sent:]
             self._unsent[:1] = [rest] if rest else []
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether anything has come."""
+        return self.heard > self._made
+
+    def more(self, deadline: Deadline, wanted: int) -> None:
+        """Wait for the next bytes, about *wanted*."""
+        data = self.receive(deadline, wanted)
+        for layer in self._layers:
+            data = layer.decoded(data)
+        self._pieces.append(data)
+        self._received += len(data)
+
+    def pending(self) -> bytes:
+        """What has come and was not read yet."""
+        if len(self._pieces) != 1:
+            self._pieces = [b"".join(self._pieces)]
+        return self._pieces[0]
 
     def read(self, size: int, deadline: Deadline) -> bytes:
         """The next *size* bytes; after a `TimeoutError` the call may be repeated."""
         while self._received < size:
-            more = self.receive(deadline, size - self._received)
-            for layer in self._layers:
-                more = layer.decoded(more)
-            self._pieces.append(more)
-            self._received += len(more)
+            self.more(deadline, size - self._received)
         data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         self._received -= size
         self._pieces = [data[size:]] if self._received else []
@@ -172,7 +195,7 @@ class Wire:
         self._reader.settimeout(seconds_until(deadline))
         data = self._reader.recv(min(max(wanted, _LEAST_PIECE), _PIECE))
         if not data:
-            raise ConnectionLost(_CLOSED if self.heard > self._made else f"{_CLOSED} {_NO_ANSWER}")
+            raise ConnectionLost(_CLOSED if self.has_answered else f"{_CLOSED} {_NO_ANSWER}")
         self.heard = clock.monotonic()
         return data
 
@@ -262,6 +285,11 @@ def _not_secure(exc: ssl.SSLError) -> ConnectionLost:
 # Several calls are in flight, whose answers come in any order. There is no thread for reading: of the threads that wait
 # for answers one reads, for all of them. RPC.proto of HBase describes the form of calls and answers: a length, a
 # header, a message, and cells after it.
+#
+# A connection may fall silent without an end: a firewall has forgotten it, a machine is gone, an answer has lost some
+# bytes. So whoever waits in silence sends a call that any server answers at once. If that brings nothing either, the
+# connection is over, and its calls are made again on another one. On a connection that has never brought an answer it
+# is the server that is slow, and a second connection would not help.
 
 
 MOST_BYTES: Final = 2**28
@@ -273,7 +301,14 @@ _MOST_CALLS: Final = 2**31 - 1
 """Greater numbers are negative in HBase: what they answer is the connection itself."""
 _LENGTH = struct.Struct(">I")
 _SILENT_SECONDS: Final = 1.0
-"""A server that has sent nothing for this time seems to hang: new calls get another connection."""
+"""A call that was not answered for this time leaves a connection on which there are no new ones."""
+_QUIET_SECONDS: Final = 2.0
+"""After so long without a byte the server is asked whether it is still there."""
+_PROBE_SECONDS: Final = 3.0
+"""How long its answer may take. Packets that are lost are sent again after 0.2, 0.6, 1.4 and 3 seconds."""
+_LEAST_LOOK: Final = 0.1
+_PROBES: Final = {"ClientService": "Multi", "MasterService": "IsMasterRunning", "ClientMetaService": "GetActiveMaster"}
+"""A method of each service that takes an empty message and does nothing."""
 _IDLE_SECONDS: Final = 1.0
 """The seconds without a call after which it is checked whether the server has closed the connection."""
 _OTHERS: Final = {
@@ -322,12 +357,20 @@ class RpcCall:
 class RpcConnection:
     """A connection over *wire* to the *service* of a server, for *user*; without one for whom the wire is logged in.
 
-    An error of the connection ends it, and all calls in flight with a `ConnectionLost`. A call that meets its deadline
-    ends alone; an interrupt of a thread that sends or waits ends the connection, as nobody knows how far it came.
+    An error of the connection ends it, and all calls in flight with a `ConnectionLost`; so does silence. A call that
+    meets its deadline ends alone, and after a second of waiting it lets new calls take another connection: its answer
+    may be lost. An interrupt of a thread that sends or waits ends the connection, as nobody knows how far it came.
     """
+
+    on_answer: Callable[[], object] | None = None
+    """Called once, at the first answer."""
+    on_lost: Callable[[RpcConnection, Exception], object] | None = None
+    """Called once, with the reason, when calls have lost the connection."""
 
     def __init__(self, wire: Wire, service: str, user: str, deadline: Deadline, preamble: bytes = PREAMBLE) -> None:
         self._wire = wire
+        self._probe_method = _PROBES.get(service)
+        self._probe: RpcCall | None = None
         header = pb.ConnectionHeader(service_name=service, cell_block_codec_class=CODEC)
         if user:
             header.user_info.effective_user = user
@@ -339,9 +382,11 @@ class RpcConnection:
         wire.write(preamble + _LENGTH.pack(len(data)) + data, deadline)
         self._numbers = itertools.count(1)
         self._calls: dict[int, RpcCall] = {}
+        self._unawaited: set[int] = set()  # calls in flight for whose answers nobody waits
+        self._has_answered = self._is_lost = False
         self._size: int | None = None
         self._dead: Exception | None = None
-        # Whether the server seems to hang: calls in flight may still be answered, and there are no new ones.
+        # Whether a call had no answer in time: those in flight may still be answered, and there are no new ones.
         self._is_hung = False
         self._called = self._looked = wire.heard
         self.after_fork(alive=True)
@@ -355,6 +400,7 @@ class RpcConnection:
         self._is_read = self._is_written = False
         if not alive:
             self._wire.forget()
+            self._is_lost = True
             self._end(ConnectionLost("the connection is the parent's"))
 
     @property
@@ -374,8 +420,13 @@ class RpcConnection:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the connection has not ended, as far as is known without a look."""
-        return self._dead is None
+        """Whether the connection has not ended, as far as is known without a look, and takes new calls."""
+        return self._dead is None and not self._is_hung
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether any call was answered."""
+        return self._has_answered
 
     @property
     def in_flight(self) -> int:
@@ -425,12 +476,13 @@ class RpcConnection:
     def drop(self, call: RpcCall) -> None:
         """Forget *call*: its answer is not wanted."""
         with self._lock:
-            self._calls.pop(call.number, None)
-            if self._is_hung and not self._calls:
-                self._end(ConnectionLost("the server does not answer"))
+            if self._calls.pop(call.number, None) is not None:
+                self._unawaited.add(call.number)
+            self._end_unused()
 
     def close(self) -> None:
         """End the connection and all calls in flight."""
+        self._is_lost = True  # and nobody else's doing
         self._end(ConnectionLost("the connection was closed"))
 
     def _write(self, data: bytes, cells: bytes, deadline: Deadline) -> None:
@@ -479,17 +531,25 @@ class RpcConnection:
 
     def _give_up(self, call: RpcCall) -> NoReturn:
         with self._lock:
-            if self._wire.heard < self._called < clock.monotonic() - _SILENT_SECONDS:
+            late = clock.monotonic() - _SILENT_SECONDS
+            comes = self._size is not None and self._wire.heard > late  # a large answer, before that of the call
+            if self._wire.heard < self._called < late or (call.sent_at < late and not comes):
                 self._is_hung = True
             self.drop(call)
+            is_hung = self._is_hung
+        if is_hung:
+            self._tell_lost(TimeoutError("a call was not answered in time"))
         raise TimeoutError
 
     def _read_until(self, call: RpcCall, deadline: Deadline) -> None:
         while not call.is_over():
             try:
-                number, outcome = self._read(deadline)
+                number, outcome = self._read(self._until_look(deadline))
             except TimeoutError:
-                self._give_up(call)
+                if not deadline.left():
+                    self._give_up(call)
+                self._look(deadline)
+                continue
             except OSError as exc:
                 self._end(exc)
                 continue
@@ -497,31 +557,86 @@ class RpcConnection:
                 self._end(outcome)
                 continue
             with self._lock:
-                answered = self._calls.get(number)  # None: nobody waits for it any longer
+                answered = self._calls.pop(number, None)
                 if answered is not None:
                     answered.outcome = outcome
-                    self.drop(answered)
                     if answered is not call:
                         self._answered.notify_all()
+                    self._end_unused()
+                elif number in self._unawaited:
+                    self._unawaited.remove(number)
+                else:
+                    self._end(WrongReply(f"an answer to call {number}, which was not made"))
+            if not self._has_answered:
+                self._has_answered = True
+                if self.on_answer is not None:
+                    self.on_answer()
+
+    def _until_look(self, deadline: Deadline) -> Deadline:
+        """The time at which the connection will have been quiet for too long, or *deadline*."""
+        if self._probe_method is None or not self._wire.has_answered:
+            return deadline
+        if self._probe is None or self._probe.is_over():
+            quiet_at = max(self._wire.heard, self._called) + _QUIET_SECONDS
+        else:
+            quiet_at = max(self._wire.heard, self._probe.sent_at) + _PROBE_SECONDS
+        return deadline.within(max(quiet_at - clock.monotonic(), _LEAST_LOOK))
+
+    def _look(self, deadline: Deadline) -> None:
+        """Ask whether the server is still there; without an answer to that, end the connection."""
+        if self._probe_method is None or self._is_written:  # a thread that sends sees by itself whether that goes on
+            return
+        try:
+            if self._probe is None or self._probe.is_over():
+                message = pb.EmptyMsg
+                self._probe = self.send(self._probe_method, message(), message, deadline.within(_PROBE_SECONDS))
+            elif clock.monotonic() - max(self._wire.heard, self._probe.sent_at) >= _PROBE_SECONDS:
+                raise TimeoutError
+        except TimeoutError:
+            self._end(ConnectionLost("the connection has fallen silent"))
+        except OSError:
+            pass  # which has ended it
+
+    def _tell_lost(self, error: Exception) -> None:
+        if not self._is_lost:
+            self._is_lost = True
+            if self.on_lost is not None:
+                self.on_lost(self, error)
 
     def _read(self, deadline: Deadline) -> tuple[int, RpcAnswer | Exception]:
         """The number of the next answer, and the answer."""
         if self._size is None:
-            head = self._wire.read(4, deadline)
-            (size,) = _LENGTH.unpack(head)
-            if not 0 < size <= MOST_BYTES:
-                what = next((name for start, name in _OTHERS.items() if head.startswith(start)), "")
-                raise WrongReply(what or f"an answer of {size:,} bytes; up to {MOST_BYTES:,} are read")
-            self._size = size
+            self._size = self._next_size(deadline)
+            self._wire.read(4, deadline)
         data = self._wire.read(self._size, deadline)
         self._size = None
         return decoded(data, self._response_of)
+
+    def _next_size(self, deadline: Deadline) -> int:
+        """The length of the next answer, which comes after it; raises `WrongReply` if it can be none."""
+        while True:
+            begun, missing = self._wire.pending(), 4
+            if len(begun) >= 4:
+                (size,) = _LENGTH.unpack_from(begun)
+                if not 0 < size <= MOST_BYTES:
+                    what = next((name for start, name in _OTHERS.items() if begun.startswith(start)), "")
+                    raise WrongReply(what or f"an answer of {size:,} bytes; up to {MOST_BYTES:,} are read")
+                missing = 4 + size - len(begun)
+                if missing <= 0 or begins_well(begun, 4, 4 + size):
+                    return int(size)
+            self._wire.more(deadline, missing)
 
     def _response_of(self, number: int) -> type[Message] | None:
         call = self._calls.get(number)
         return None if call is None else call.response
 
+    def _end_unused(self) -> None:
+        """End the connection if there are no new calls on it, and no others."""
+        if self._is_hung and not self._calls:
+            self._end(ConnectionLost("the server does not answer"))
+
     def _end(self, error: Exception) -> None:
+        is_lost = self._dead is None and bool(self._calls)
         with self._lock:
             if self._dead is None:
                 self._dead = error
@@ -534,6 +649,8 @@ class RpcConnection:
             self._calls.clear()
             self._answered.notify_all()
             self._writable.notify_all()
+        if is_lost:
+            self._tell_lost(error)
 
     def _close_unused(self) -> None:
         if self._dead is not None and not (self._is_read or self._is_written):
@@ -547,7 +664,7 @@ def decoded(data: bytes, response_of: Callable[[int], type[Message] | None]) -> 
     *data* is no answer.
     """
     try:
-        at, end = _message(data, 0)
+        at, end = _message(data, 0, len(data))
         header = pb.ResponseHeader.FromString(data[at:end])
         number = header.call_id
         if header.HasField("exception"):
@@ -559,7 +676,7 @@ def decoded(data: bytes, response_of: Callable[[int], type[Message] | None]) -> 
             return number, WrongReply("an answer that nobody waits for")
         if end == len(data):  # a message without fields that are set may be left out
             return number, RpcAnswer(response(), data, end, end)
-        at, end = _message(data, end)
+        at, end = _message(data, end, len(data))
         message = response.FromString(data[at:end])
     except DecodeError as exc:
         raise WrongReply(f"an answer that is not one of HBase ({exc!s:.200})") from exc
@@ -569,14 +686,41 @@ def decoded(data: bytes, response_of: Callable[[int], type[Message] | None]) -> 
     return number, RpcAnswer(message, data, end, stop)
 
 
-def _message(data: bytes, at: int) -> tuple[int, int]:
-    """Where the message after the length at *at* begins and ends."""
+def begins_well(data: bytes, at: int, stop: int) -> bool:
+    """Whether *data* has enough of the answer from *at* to *stop* to see that its parts are as long as it together.
+
+    Raises `ConnectionLost` if they are not, and `WrongReply` if they can be none: a damaged length would be waited for
+    in vain, and take what comes after it.
+    """
+    try:
+        begin, end = _message(data, at, stop)
+        if len(data) < end:
+            return end == stop
+        header = pb.ResponseHeader.FromString(data[begin:end])
+        if end == stop or header.HasField("exception"):
+            return True
+        _, end = _message(data, end, stop)
+    except IndexError:
+        return False
+    except DecodeError as exc:
+        raise WrongReply(f"an answer that is not one of HBase ({exc!s:.200})") from exc
+    end += header.cell_block_meta.length
+    if end != stop:
+        raise ConnectionLost(f"an answer has {end - at:,} bytes by its parts, and {stop - at:,} by its length")
+    return True
+
+
+def _message(data: bytes, at: int, stop: int) -> tuple[int, int]:
+    """Where the message after the length at *at* begins and ends; raises `WrongReply` if that is after *stop*.
+
+    Raises `IndexError` if its length has not come whole.
+    """
     size = shift = 0
-    for place in range(at, min(at + 5, len(data))):
+    for place in range(at, min(at + 5, stop)):
         byte = data[place]
         size |= (byte & 0x7F) << shift
         if byte < 0x80:
-            if place + 1 + size > len(data):
+            if place + 1 + size > stop:
                 break
             return place + 1, place + 1 + size
         shift += 7

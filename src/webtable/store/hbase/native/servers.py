@@ -6,12 +6,15 @@ import getpass
 import threading
 import weakref
 from collections import Counter
+from functools import partial
+from logging import INFO, WARNING
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from webtable._clock import clock
 from webtable._process_hooks import renew_after_fork
 from webtable.errors import StoreError
 from webtable.store.hbase.native.connection import TLS, ConnectionLost, RpcConnection, Wire
-from webtable.store.hbase.shared.failures import WrongReply
+from webtable.store.hbase.shared.failures import ServerLog, WrongReply, unanswered
 from webtable.store.metrics import ServerMetrics
 
 if TYPE_CHECKING:
@@ -51,12 +54,12 @@ class Servers:
         kerberos: Kerberos | None = None,
     ) -> None:
         self.name = name
+        self.log: Final = ServerLog(name)
         self._rename = rename
         self._tls = tls
         self._kerberos = kerberos
         self._user = user or ("" if kerberos else _user())
         self._closed = False
-        self._opened: Counter[Service] = Counter()
         self._connections: dict[Service, RpcConnection] = {}
         self._all = weakref.WeakSet[RpcConnection]()  # those too on which there are only calls in flight
         self.after_fork()
@@ -65,6 +68,8 @@ class Servers:
     def after_fork(self) -> None:
         """Drop the connections, which are the parent's."""
         self._connections = {}
+        self._opened: Counter[Service] = Counter()
+        self._down: dict[Service, float] = {}  # and since when
         # A thread may come back to a lock that it has: garbage collection closes scans, anywhere.
         self._lock = threading.RLock()
         self._locks: dict[Service, threading.RLock] = {}
@@ -98,19 +103,61 @@ class Servers:
     def state(self) -> list[ServerMetrics]:
         """The state of the connection to each service of a server; of those before it each was lost."""
         with self._lock:
-            connections = list(self._connections.items())
-            opened = Counter(self._opened)
+            connections, opened, down = dict(self._connections), Counter(self._opened), dict(self._down)
         return [
             ServerMetrics(
-                name=f"{self.name} ({service} at {server})",
-                in_use=int(connection.in_flight > 0),
-                idle=int(connection.is_alive and not connection.in_flight),
-                opened=opened[server, service],
-                dropped=opened[server, service] - connection.is_alive,
-                is_down=False,
+                name=self._title(service),
+                in_use=int(is_alive and connection.in_flight > 0),
+                idle=int(is_alive and not connection.in_flight),
+                opened=opened[service],
+                dropped=opened[service] - is_alive,
+                is_down=service in down,
             )
-            for (server, service), connection in connections
+            for service in dict.fromkeys((*connections, *down))
+            for connection in [connections.get(service)]
+            for is_alive in [connection is not None and connection.is_alive]
         ]
+
+    def forget(self, server: HostPort, service: str) -> None:
+        """Close the connection to the service of *server*, which is not needed any longer, whether it is down or not."""
+        with self._lock:
+            connection = self._connections.pop((server, service), None)
+            self._down.pop((server, service), None)
+        if connection is not None:
+            connection.close()
+
+    def _title(self, service: Service) -> str:
+        return f"{self.name} ({service[1]} at {service[0]})"
+
+    def _lost(self, service: Service, made_at: float, connection: RpcConnection, error: Exception) -> None:
+        seconds = clock.monotonic() - made_at
+        if connection.has_answered or service not in self._down:
+            self._tell(INFO, "dropped", "dropped a connection", service, seconds, error)
+        if not connection.has_answered:
+            self._gone(service, seconds, error)
+
+    def _gone(self, service: Service, seconds: float, error: Exception) -> None:
+        """Log that *service* cannot be had, once until it answers again."""
+        with self._lock:
+            is_news = service not in self._down
+            self._down.setdefault(service, clock.monotonic())
+        if is_news:
+            self._tell(WARNING, "down", "is down", service, seconds, error)
+
+    def _answered(self, service: Service) -> None:
+        with self._lock:
+            since = self._down.pop(service, None)
+        if since is not None:
+            self._tell(INFO, "up", "is up again", service, clock.monotonic() - since, None)
+
+    def _tell(
+        self, level: int, event: str, text: str, service: Service, seconds: float, error: Exception | None
+    ) -> None:
+        title = self._title(service)
+        reason = None if error is None else unanswered(error, title, "connection", seconds)
+        if reason is not None:
+            reason.__cause__ = error
+        self.log(level, event, text, None, seconds, reason, server=title)
 
     def close(self) -> None:
         """Close all connections."""
@@ -156,22 +203,29 @@ class Servers:
     def _connect(self, service: Service, deadline: Deadline) -> RpcConnection:
         server, name = service
         host, port = self._reached(server)
+        began = clock.monotonic()
         try:
             wire = Wire(host, port, deadline)
             try:
                 if self._tls is not None:
                     wire.protect(TLS(wire, self._tls, server.host, deadline))
                 if self._kerberos is None:
-                    return RpcConnection(wire, name, self._user, deadline)
-                self._kerberos.log_in(wire, server.host, deadline)
-                return RpcConnection(wire, name, self._user, deadline, preamble=b"")
+                    made = RpcConnection(wire, name, self._user, deadline)
+                else:
+                    self._kerberos.log_in(wire, server.host, deadline)
+                    made = RpcConnection(wire, name, self._user, deadline, preamble=b"")
             except BaseException:
                 wire.close()
                 raise
         except (OSError, UnicodeError, OverflowError) as exc:  # of names and ports that can be none
             where = f"{host}:{port}" if (host, port) == server else f"{server} (as {host}:{port})"
             kind = type(exc) if isinstance(exc, TimeoutError | WrongReply) else ConnectionLost
-            raise kind(f"no connection to {where}: {str(exc) or 'not in time'}") from exc
+            error = kind(f"no connection to {where}: {str(exc) or 'not in time'}")
+            self._gone(service, clock.monotonic() - began, error)
+            raise error from exc
+        made.on_answer = partial(self._answered, service)
+        made.on_lost = partial(self._lost, service, began)
+        return made
 
     def _reached(self, server: HostPort) -> tuple[str, int]:
         """The host and port at which *server* is reached."""

@@ -411,7 +411,7 @@ class NativeStore(base.HBaseBase):
 
     def events(self) -> Counter[str]:
         """How often each event has occurred."""
-        return super().events() + self._cluster.log.events.snapshot()
+        return super().events() + self._cluster.log.events.snapshot() + self._servers.log.events.snapshot()
 
     def servers(self) -> list[ServerMetrics]:
         """The state of the connections to each server."""

@@ -161,15 +161,24 @@ class ServerLog:
         self._server = server
 
     def __call__(
-        self, level: int, event: str, text: str, table: str | None, seconds: float, error: WebTableError | None = None
+        self,
+        level: int,
+        event: str,
+        text: str,
+        table: str | None,
+        seconds: float,
+        error: WebTableError | None = None,
+        *,
+        server: str | None = None,
     ) -> None:
         """Count *event*, and log at *level* that it took or will take so many *seconds*, and why.
 
-        *event*, *table*, *seconds* and the server are fields of the record too. Without a handler for it nothing is
-        logged.
+        *event*, *table*, *seconds* and the server are fields of the record too, *server* where that is one of several.
+        Without a handler for it nothing is logged.
         """
         self.events(event)
-        reason = "" if error is None else str(error).removeprefix(f"{subject_of(self._server, table)}: ")[:_LONGEST]
+        server = server or self._server
+        reason = "" if error is None else str(error).removeprefix(f"{subject_of(server, table)}: ")[:_LONGEST]
         if error is not None and isinstance(error.__cause__, WrongReply):
             reason = "a reply that was rejected"  # its error may quote it
         log_event(
@@ -181,7 +190,7 @@ class ServerLog:
             table=table,
             seconds=seconds,
             reason=reason,
-            fields={"server": self._server},
+            server=server,
         )
 
 

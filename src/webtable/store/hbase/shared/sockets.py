@@ -25,6 +25,13 @@ CONNECT_SECONDS: Final = 5.0
 """How long a server may take to accept a connection, and to prove who it is."""
 
 
+_KEEPALIVE: Final = {"TCP_KEEPIDLE": 15, "TCP_KEEPALIVE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
+"""After 15 idle seconds the other machine is asked every 5 whether it is there: firewalls forget idle connections.
+
+The first name is Linux's, the second macOS's.
+"""
+
+
 def seconds_until(deadline: Deadline) -> float:
     """The seconds until *deadline*; raises `TimeoutError` if there are none."""
     seconds = deadline.left()
@@ -50,6 +57,9 @@ def connected(
             made.connect(address)
             # Without it the second of two small packets waits 40 ms for the confirmation of the first.
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for option in _KEEPALIVE.keys() & vars(socket):
+                made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), _KEEPALIVE[option])
         except OSError as exc:
             made.close()
             failure = exc

@@ -78,6 +78,8 @@ class GatewaySocket:
         self._over = False
         self.has_answered: bool = False
         """Whether anything has been received."""
+        self.heard: float = 0.0
+        """When something was received last."""
         renew_after_fork(self)
 
     def open(self) -> None:
@@ -118,7 +120,7 @@ class GatewaySocket:
             raise NotServed from exc
         if not data:
             raise ConnectionResetError("the gateway closed the connection")
-        self.has_answered = True
+        self.has_answered, self.heard = True, clock.monotonic()
         return data
 
     def is_read_whole(self, read: Callable[[int], object]) -> bool:
@@ -259,3 +261,10 @@ class Connection(HappyBaseConnection):
                 raise
             return None
         return kind
+
+    def check(self, deadline: Deadline) -> None:
+        """Raise `ConnectionResetError` unless the gateway answers something quick before *deadline*."""
+        try:
+            self.service(deadline)
+        except TimeoutError as exc:
+            raise ConnectionResetError("the connection has fallen silent") from exc

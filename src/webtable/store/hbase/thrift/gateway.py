@@ -302,6 +302,8 @@ def none_of(errors: Sequence[tuple[Connector, Exception]]) -> str:
 _SLOW_SHARE: Final = 1 / 3  # of the remaining time, above which a call is logged as slow
 _LEAST_SLOW: Final = 0.1  # faster calls are never slow: near the end of a deadline every share is small
 _LOOK_SECONDS: Final = 1.0  # in which a gateway must say whether a table is disabled
+_IDLE_SECONDS: Final = 0.2  # after which a connection may have fallen silent without an end; to ask takes 0.2 ms
+_PROBE_SECONDS: Final = 2.0  # in which a gateway must then answer something quick
 _NEXT_SECONDS: Final = 5.0  # for a new connection to one of several gateways; then the next one is tried
 _UNREADABLE: Final = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
 """The exceptions of reading an answer in which something is missing or of a wrong type."""
@@ -414,6 +416,8 @@ class Gateway:
                 if not connection.socket.has_answered:
                     # A cheap call, which distinguishes a slow first call from a gateway without a free thread.
                     connection.service(attempt)
+                elif clock.monotonic() - connection.socket.heard > _IDLE_SECONDS:
+                    connection.check(attempt.within(_PROBE_SECONDS))
                 if self._is_down:
                     self._is_down = False
                     self.log(INFO, "up", "is up again", table, clock.monotonic() - began)
