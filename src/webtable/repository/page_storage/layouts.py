@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from webtable._checksums import UNREADABLE
 from webtable._clock import CachedFor, clock, milliseconds, moment_of
-from webtable.errors import LayoutMismatch, TableNotFound
+from webtable.errors import LayoutMismatch, StoreUnavailable, TableNotFound
 from webtable.page.parts import LinkCounts
 from webtable.repository.page_storage.cells import JSONValue, checked_json
 from webtable.schema import LAYOUT_ROW, STATES_FAMILY, FamilySchema, Layout, meta_table, option_column
@@ -153,7 +153,11 @@ class Limits:
         return newer > 0 and altered is not None and milliseconds(at) < altered
 
     def _described(self) -> Mapping[str, FamilySchema]:
-        return {schema.name: schema for schema in self._store.describe(self._table).schema.families}
+        try:
+            families = self._store.describe(self._table).schema.families
+        except StoreUnavailable:  # an HBase without a master, which answers everything else
+            families = self.layouts.current.table_schema(self._table).families
+        return {schema.name: schema for schema in families}
 
 
 def _is_over(at: datetime, ttl: int | None) -> bool:

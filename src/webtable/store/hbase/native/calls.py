@@ -47,7 +47,7 @@ Parts: TypeAlias = "list[tuple[LocatedRegion, Places]]"
 class NativeClient:
     """Gets and mutations, by one `Multi` call for each region server that holds some of the rows, and first rows."""
 
-    deletes_exactly = True
+    deletes_exactly = names_families = True
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

@@ -21,7 +21,7 @@ from webtable.store.hbase.shared import failures
 from webtable.store.hbase.shared.base import plain_name
 from webtable.store.hbase.shared.failures import LEAST_ATTEMPT, WrongReply
 from webtable.store.hbase.shared.sockets import CONNECT_SECONDS, connected, seconds_until
-from webtable.store.metrics import subject_of
+from webtable.store.metrics import log_event, subject_of
 from webtable.store.rows import Cell, Row, distinct_columns
 from webtable.store.url import HostPort
 
@@ -153,10 +153,38 @@ def joined(part: Row, rest: Row) -> Row:
 
 T = TypeVar("T")
 
-_LOGGER: Final = logging.getLogger("webtable.store.hbase.zookeeper")
 _MAGIC: Final = b"PBUF"
 _LENGTH = struct.Struct(">I")
 _SHARE: Final = 1 / 2  # of the remaining time, that one of several masters may use
+
+
+class ClientLog(logging.LoggerAdapter[logging.Logger]):
+    """The log of ZooKeeper's client at *hosts*: each record has the fields of all others, and the level DEBUG.
+
+    What it warns of is raised as an error too, if it matters.
+    """
+
+    def __init__(self, hosts: str) -> None:
+        super().__init__(logging.getLogger("webtable.store.hbase.zookeeper"))
+        self._server, self._began = f"ZooKeeper at {hosts}", clock.monotonic()
+
+    def isEnabledFor(self, level: int) -> bool:  # noqa: ARG002, N802 - of the base class
+        """Whether anything is logged."""
+        return self.logger.isEnabledFor(logging.DEBUG)
+
+    def log(self, level: int, msg: object, *args: object, **_: Any) -> None:  # noqa: ARG002 - of the base class
+        """Log the message."""
+        seconds, text = clock.monotonic() - self._began, str(msg) % args if args else str(msg)
+        log_event(
+            self.logger,
+            logging.DEBUG,
+            "zookeeper",
+            text,
+            store=self._server,
+            table=None,
+            seconds=seconds,
+            server=self._server,
+        )
 
 
 class ZooKeeperRegistry:
@@ -184,7 +212,7 @@ class ZooKeeperRegistry:
         self._check_reached(deadline)
         seconds = seconds_until(deadline)
         path = f"{self._parent}/{node}"
-        client = KazooClient(self._hosts, timeout=max(seconds, 1.0), read_only=True, logger=_LOGGER)
+        client = KazooClient(self._hosts, timeout=max(seconds, 1.0), read_only=True, logger=ClientLog(self._hosts))
         try:
             client.start(timeout=seconds)
             try:
@@ -279,6 +307,7 @@ def _server(name: pb.ServerName) -> HostPort:
 
 
 _META: Final = "hbase:meta"
+_OWN: Final = "hbase:"  # the namespace of HBase's own tables
 _META_REGION: Final = b"hbase:meta,,1"
 _META_ROWS: Final = 1000
 _DISABLED: Final = (1, 2)  # of TableState: disabled and disabling
@@ -348,6 +377,8 @@ class Cluster:
         self._registry = registry
         self._meta: HostPort | None = None
         self._master: HostPort | None = None
+        self._last_meta: HostPort | None = None
+        self._last_master: HostPort | None = None
         self._tables: dict[str, TableRegions] = {}
         self.after_fork()
         renew_after_fork(self)
@@ -383,6 +414,8 @@ class Cluster:
         if not isinstance(exc, ServerError) or exc.moved:
             self.forget(table)
             if failed > 1:  # the table is looked at first, as it is what changes most often
+                if self._master is not None:  # nobody knows whether it is still up
+                    self.servers.forget(self._master, MASTER)
                 self._meta = self._master = None
                 self._check_enabled(table, deadline)
 
@@ -393,8 +426,41 @@ class Cluster:
 
     def ask_master(self, method: str, request: Message, response: type[T], deadline: Deadline) -> T:
         """The answer of the active master; raises the errors of calls."""
-        master = self._master = self._master or self._registry.master(deadline)  # which others may forget meanwhile
+        master = self._master  # which others may forget meanwhile
+        if master is None:
+            master = self._registry.master(deadline)
+            if self._last_master is not None and self._last_master != master:
+                self.servers.forget(self._last_master, MASTER)
+            self._master = self._last_master = master
         return self.servers.ask(master, MASTER, method, request, response, deadline)
+
+    def check(self, deadline: Deadline) -> None:
+        """Raise the errors of calls unless the region server of hbase:meta answers, in half of the time."""
+        meta = self._meta_server(deadline)
+        soon = deadline.within(deadline.left() / 2)
+        self.servers.ask(meta, CLIENT, "Multi", pb.MultiRequest(), pb.MultiResponse, soon)
+
+    def check_master(self, deadline: Deadline) -> None:
+        """Raise the errors of calls unless a master is active, and answers."""
+        self.ask_master("IsMasterRunning", pb.EmptyMsg(), pb.EmptyMsg, deadline)
+
+    def tables(self, deadline: Deadline) -> list[str]:
+        """The names of all tables, except those of HBase itself, sorted; raises the errors of calls."""
+        names = [row.decode(errors="replace") for row, _ in self._meta_rows(b"", b"", b"table", deadline)]
+        return sorted(plain_name(name) for name in names if not name.startswith(_OWN))
+
+    def _meta_server(self, deadline: Deadline) -> HostPort:
+        """The server of hbase:meta; where the registry gives none, the one that it gave last."""
+        meta, last = self._meta, self._last_meta  # which others may forget meanwhile
+        if meta is None:
+            try:
+                meta = self._registry.meta(deadline if last is None else deadline.within(deadline.left() * _SHARE))
+            except (*CALL_ERRORS, StoreError):
+                if last is None:
+                    raise
+                meta = last
+            self._meta = self._last_meta = meta
+        return meta
 
     def regions(self, table: str, deadline: Deadline, *, fresh: bool = False) -> TableRegions:
         """The regions of *table*; raises `TableNotFound`, and the errors of calls."""
@@ -413,7 +479,8 @@ class Cluster:
 
     def _read_regions(self, name: str, deadline: Deadline) -> list[LocatedRegion]:
         if name == _META:
-            meta = self._meta = self._registry.meta(deadline)
+            self._meta = None
+            meta = self._meta_server(deadline)
             return [LocatedRegion(b"", b"", _META_REGION, meta, None)]
         start, stop = f"{name},,".encode(), f"{name}-".encode()  # the sign after the comma
         regions: list[LocatedRegion] = []
@@ -445,7 +512,7 @@ class Cluster:
         self, start: bytes, stop: bytes, family: bytes, deadline: Deadline
     ) -> list[tuple[bytes, dict[bytes, bytes]]]:
         """The rows of hbase:meta from *start* to *stop*."""
-        meta = self._meta = self._meta or self._registry.meta(deadline)  # as above
+        meta = self._meta_server(deadline)
         rows: list[tuple[bytes, dict[bytes, bytes]]] = []
         while True:
             scan = pb.Scan(start_row=start, stop_row=stop, max_versions=1, include_start_row=not rows)

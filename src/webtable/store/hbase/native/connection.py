@@ -150,8 +150,8 @@ class Wire:
     def flush(self, deadline: Deadline) -> None:
         """Send what was written before a deadline and not sent."""
         while self._unsent:
-            # A server that has answered before takes some bytes within this time, or none at all any longer.
-            soon = deadline.within(_QUIET_SECONDS + _PROBE_SECONDS) if self.has_answered else deadline
+            # A server takes some bytes within this time, or none at all any longer.
+            soon = deadline.within(_QUIET_SECONDS + _PROBE_SECONDS)
             self._writer.settimeout(seconds_until(soon))
             try:
                 sent = self._writer.send(self._unsent[0])
@@ -288,8 +288,8 @@ def _not_secure(exc: ssl.SSLError) -> ConnectionLost:
 #
 # A connection may fall silent without an end: a firewall has forgotten it, a machine is gone, an answer has lost some
 # bytes. So whoever waits in silence sends a call that any server answers at once. If that brings nothing either, the
-# connection is over, and its calls are made again on another one. On a connection that has never brought an answer it
-# is the server that is slow, and a second connection would not help.
+# connection is over, and its calls are made again on another one, after a look where their regions are now: the server
+# may be the one that is silent. HBase skips the calls of connections that are closed.
 
 
 MOST_BYTES: Final = 2**28
@@ -574,7 +574,7 @@ class RpcConnection:
 
     def _until_look(self, deadline: Deadline) -> Deadline:
         """The time at which the connection will have been quiet for too long, or *deadline*."""
-        if self._probe_method is None or not self._wire.has_answered:
+        if self._probe_method is None:
             return deadline
         if self._probe is None or self._probe.is_over():
             quiet_at = max(self._wire.heard, self._called) + _QUIET_SECONDS

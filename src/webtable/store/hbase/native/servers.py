@@ -104,24 +104,24 @@ class Servers:
         """The state of the connection to each service of a server; of those before it each was lost."""
         with self._lock:
             connections, opened, down = dict(self._connections), Counter(self._opened), dict(self._down)
-        return [
-            ServerMetrics(
-                name=self._title(service),
-                in_use=int(is_alive and connection.in_flight > 0),
-                idle=int(is_alive and not connection.in_flight),
-                opened=opened[service],
-                dropped=opened[service] - is_alive,
-                is_down=service in down,
+        states: list[ServerMetrics] = []
+        for service in dict.fromkeys((*connections, *down)):
+            connection = connections.get(service)
+            alive = int(connection is not None and connection.is_alive)
+            in_use = int(connection is not None and connection.in_flight > 0) & alive
+            made = opened[service]
+            states.append(
+                ServerMetrics(self._title(service), in_use, alive - in_use, made, made - alive, is_down=service in down)
             )
-            for service in dict.fromkeys((*connections, *down))
-            for connection in [connections.get(service)]
-            for is_alive in [connection is not None and connection.is_alive]
-        ]
+        return states
 
     def forget(self, server: HostPort, service: str) -> None:
-        """Close the connection to the service of *server*, which is not needed any longer, whether it is down or not."""
+        """Have no state of the service of *server*, which nobody may ask again, unless there are calls in flight."""
         with self._lock:
-            connection = self._connections.pop((server, service), None)
+            connection = self._connections.get((server, service))
+            if connection is not None and connection.in_flight:
+                return
+            self._connections.pop((server, service), None)
             self._down.pop((server, service), None)
         if connection is not None:
             connection.close()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 
 from webtable._clock import clock
@@ -16,18 +17,26 @@ from webtable.errors import CapabilityError, InvalidArgument, NotAStore, StoreEr
 from webtable.rowkey import KeyRange
 from webtable.schema import FAMILY_OPTIONS, FamilySchema, TableSchema
 from webtable.store.capabilities import Capabilities
-from webtable.store.deadline import of_call
+from webtable.store.deadline import Deadline, of_call
 from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.calls import NativeClient, NativePieces
 from webtable.store.hbase.native.cluster import Cluster, MasterRegistry, ZooKeeperRegistry
-from webtable.store.hbase.native.connection import CALL_ERRORS, PRINCIPAL, Kerberos, ServerError, translated
+from webtable.store.hbase.native.connection import (
+    CALL_ERRORS,
+    PRINCIPAL,
+    ConnectionLost,
+    Kerberos,
+    ServerError,
+    translated,
+)
 from webtable.store.hbase.native.servers import CLIENT, Servers
 from webtable.store.hbase.shared import base
 from webtable.store.hbase.shared.failures import WrongReply, missing
+from webtable.store.hbase.shared.filters import selection
 from webtable.store.hbase.shared.sockets import client_context
 from webtable.store.hbase.shared.urls import hosts_of, parts_of
 from webtable.store.health import Check, failed, warned, well
-from webtable.store.rows import Region, TableDescription
+from webtable.store.rows import Region, TableDescription, Wanted
 from webtable.store.url import HostPort, URLOptions
 
 if TYPE_CHECKING:
@@ -38,7 +47,6 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
     from webtable.schema import ShellCommand
-    from webtable.store.deadline import Deadline
     from webtable.store.hbase.native.servers import OnCall
     from webtable.store.hbase.shared.filters import Selection
     from webtable.store.metrics import ServerMetrics
@@ -66,6 +74,9 @@ _NAMES: Final = {
 _OF_TABLES: Final = {"disable": "DisableTable", "enable": "EnableTable"}
 _FLUSH: Final = 1  # of SnapshotDescription: what is in memory is written to files first
 _FINISHED: Final = 2  # of GetProcedureResultResponse
+_NEEDS_MASTER: Final = "this needs an active master, without which reads and writes go on"
+_PATIENCE: Final = 5.0
+"""The seconds after which a question gives up where there is no master; what changes tables waits longer for one."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.5
 
 
@@ -77,9 +88,19 @@ class NativeTables(base.Tables):
         self._cluster = cluster
 
     def names(self, deadline: Deadline) -> list[str]:
-        """The names of all tables, sorted."""
-        answer = self._ask("GetTableNames", pb.GetTableNamesRequest(), pb.GetTableNamesResponse, deadline)
-        return sorted(_text(name) for name in answer.table_names)
+        """The names of all tables, sorted: those that the master shows us, and without one those in hbase:meta."""
+
+        def attempt(soon: Deadline) -> list[str]:
+            request, response = pb.GetTableNamesRequest(), pb.GetTableNamesResponse
+            try:
+                names = self._cluster.ask_master("GetTableNames", request, response, soon.within(soon.left() / 2))
+            except CALL_ERRORS as exc:
+                if isinstance(exc, WrongReply) or (isinstance(exc, ServerError) and not exc.moved):
+                    raise
+                return self._cluster.tables(soon)
+            return sorted(_text(name) for name in names.table_names)
+
+        return self._cluster.retried(attempt, None, "GetTableNames", deadline)
 
     def describe(self, table: str, deadline: Deadline) -> TableDescription:
         """The table."""
@@ -170,17 +191,34 @@ class NativeTables(base.Tables):
         """The descriptors of the families, sorted by name; raises `TableNotFound`."""
         request = pb.GetTableDescriptorsRequest(table_names=[table_name(table)])
         schemas = self._ask(
-            "GetTableDescriptors", request, pb.GetTableDescriptorsResponse, deadline, table
+            "GetTableDescriptors", request, pb.GetTableDescriptorsResponse, deadline, table, patience=_PATIENCE
         ).table_schema
         if not schemas:
             raise missing(self._name, table)
         return sorted(schemas[0].column_families, key=lambda family: family.name)
 
-    def _ask(self, method: str, request: Message, response: type[T], deadline: Deadline, table: str | None = None) -> T:
-        """The master's answer to a question, which is repeated."""
-        return self._cluster.retried(
-            lambda soon: self._cluster.ask_master(method, request, response, soon), table, method, deadline
-        )
+    def _ask(
+        self,
+        method: str,
+        request: Message,
+        response: type[T],
+        deadline: Deadline,
+        table: str | None = None,
+        *,
+        patience: float = inf,
+    ) -> T:
+        """The master's answer to a question, which is repeated, for *patience* seconds where there is no master."""
+        began = clock.monotonic()
+
+        def attempt(soon: Deadline) -> T:
+            try:
+                return self._cluster.ask_master(method, request, response, soon)
+            except (ConnectionError, ConnectionLost) as exc:
+                if clock.monotonic() - began > patience:
+                    deadline.limit_to(Deadline(0.0))
+                raise ConnectionLost(f"{exc}; {_NEEDS_MASTER}") from exc
+
+        return self._cluster.retried(attempt, table, method, deadline)
 
     def _do(self, method: str, request: Message, table: str, deadline: Deadline) -> None:
         """Have the master do something, and return when it is done.
@@ -274,6 +312,12 @@ _REACH = (
 )
 
 
+_NO_MASTER = (
+    "start one, or see its log: reads and writes go on, but tables cannot be made or changed, and the regions of a "
+    "server that ends are served by no other one"
+)
+
+
 class NativeStore(base.HBaseBase):
     """HBase without a gateway: calls go to the region servers that hold the rows.
 
@@ -316,6 +360,7 @@ class NativeStore(base.HBaseBase):
         self._cluster = Cluster(self.name, registry, self._servers)
         self._client = self._many = NativeClient(self._cluster)
         self._tables: NativeTables = NativeTables(self._cluster)
+        self._searched: set[tuple[str, bytes]] = set()  # tables, and families that they have
         self._check()
         self._opened(self._tables)
 
@@ -332,14 +377,29 @@ class NativeStore(base.HBaseBase):
 
     @classmethod
     def connection_checks(cls, url: StoreURL) -> Iterator[Check]:
-        """Yield the check whether the cluster is found, and its active master answers."""
+        """Yield the checks whether the cluster is found, and its active master answers."""
         settings, began = address_of(url).settings(), clock.monotonic()
         try:
-            with cls(**settings):
+            with cls(**settings) as store:
                 took = (clock.monotonic() - began) * 1000
-                yield well("cluster", f"the registry and the active master answer, in {took:.0f} ms")
+                yield well("cluster", f"the registry and a server of the cluster answer, in {took:.0f} ms")
+                yield store._master_check()
         except (NotAStore, StoreError) as exc:
             yield failed("cluster", str(exc), "give the hosts of ZooKeeper or of the masters, as in hbase-site.xml")
+
+    def _master_check(self) -> Check:
+        began = clock.monotonic()
+        try:
+            self._cluster.check_master(self._deadline().within(_PATIENCE))
+        except CALL_ERRORS as exc:
+            return warned("master", f"no master answers: {exc}", _NO_MASTER)
+        return well("master", f"answers, in {(clock.monotonic() - began) * 1000:.0f} ms")
+
+    def _check_searched(self, table: str, wanted: Selection, deadline: Deadline) -> None:
+        # Region servers say so themselves, but not of a filter; the master would have to be there.
+        if wanted.search is not None and wanted.columns is None and (table, wanted.search.family) not in self._searched:
+            self._client.get(table, [b"\0"], selection(Wanted([wanted.search.family + b":"])), deadline)
+            self._searched.add((table, wanted.search.family))
 
     def health(self, table: str) -> Iterator[Check]:
         """Yield the check of each region server of *table*, and of HBase's clock."""
@@ -361,10 +421,15 @@ class NativeStore(base.HBaseBase):
         yield base.clock_check(self, table)
 
     def _check(self) -> None:
-        """Raise unless the active master answers."""
+        """Raise unless the region server of hbase:meta or the active master answers: the other one may change."""
         deadline = of_call(self.timeout)
         try:
-            self._cluster.ask_master("GetTableNames", pb.GetTableNamesRequest(), pb.GetTableNamesResponse, deadline)
+            try:
+                self._cluster.check(deadline)
+            except CALL_ERRORS:
+                if not deadline.left():
+                    raise
+                self._cluster.check_master(deadline)
         except WrongReply as exc:
             self._servers.close()
             raise NotAStore(f"{self.name}: what answers is not HBase's own protocol: {exc}") from exc

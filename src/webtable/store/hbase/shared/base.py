@@ -182,6 +182,8 @@ class RowClient(Protocol):
     """The calls of HBase for rows whose keys are known."""
 
     deletes_exactly: bool
+    names_families: bool
+    """Whether HBase refuses, of a batch, the mutations of a family that the table does not have, and names it."""
 
     def apply(self, table: str, mutations: Sequence[Mutation], deadline: Deadline) -> list[StoreError | None]:
         """Apply *mutations*, all puts or all deletes; the outcome of each."""
@@ -210,6 +212,7 @@ class HBaseBase(Store):
 
     def __init__(self, name: str, timeout: float, threads: int) -> None:
         self.name: str = name
+        self.server: str | None = name
         self.timeout: float = timeout
         self._process = os.getpid()
         self._workers = Workers(threads, name)
@@ -227,7 +230,11 @@ class HBaseBase(Store):
             return self._table_cache.families(table, deadline, refresh)
 
         try:
-            write = Write(subject_of(self.name, table), families, deletes_exactly=self._client.deletes_exactly)
+            write = Write(
+                subject_of(self.name, table),
+                None if self._client.names_families else families,
+                deletes_exactly=self._client.deletes_exactly,
+            )
         except StoreUnavailable as error:
             return [error] * len(mutations)
         return write.outcomes(mutations, lambda batch: self._client.apply(table, batch, deadline), self._workers)
@@ -266,7 +273,7 @@ class HBaseBase(Store):
     ) -> Iterator[list[Row]]:
         """Yield the rows of all *ranges* in byte order, fetched in pieces of about 2 MB."""
         selected = selection(wanted, reverse=reverse)
-        self._table_cache.check_searched(table, selected, self._deadline())
+        self._check_searched(table, selected, self._deadline())
         return pieces_of(self._pieces(table, ranges, selected, limit), self._workers, self._deadline)
 
     def _first_rows(
@@ -278,7 +285,7 @@ class HBaseBase(Store):
         """
         deadline = self._deadline()
         selected = selection(wanted, reverse=reverse)
-        self._table_cache.check_searched(table, selected, deadline)
+        self._check_searched(table, selected, deadline)
         if self._many is None or reverse:
             return rows_of_each(
                 lambda keys: self._pieces(table, [keys], selected, limit), ranges, self._workers, deadline
@@ -289,6 +296,10 @@ class HBaseBase(Store):
         if is_apart:
             return first.of(ranges, self._groups(bounds))
         return self._workers.map(lambda keys: first.of([keys], 1)[0], ranges)
+
+    def _check_searched(self, table: str, wanted: Selection, deadline: Deadline) -> None:
+        """Raise if the searched family is missing and not in the columns: HBase would silently find no row."""
+        self._table_cache.check_searched(table, wanted, deadline)
 
     @abstractmethod
     def _pieces(self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int | None) -> Pieces:

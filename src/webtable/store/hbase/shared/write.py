@@ -23,15 +23,17 @@ _MAX_TIMESTAMP: Final = 2**63 - 2  # the next one is HBase's "now"
 class Write:
     """One call of `write`, to the table that *subject* names in errors.
 
-    *families* returns the table's families, read again if it is called with True; *deletes_exactly* is whether single
-    versions can be deleted.
+    *families* returns the table's families, read again if it is called with True; None where HBase itself names one
+    that is missing. *deletes_exactly* is whether single versions can be deleted.
     """
 
-    def __init__(self, subject: str, families: Callable[[bool], Collection[bytes]], *, deletes_exactly: bool) -> None:
+    def __init__(
+        self, subject: str, families: Callable[[bool], Collection[bytes]] | None, *, deletes_exactly: bool
+    ) -> None:
         self._subject = subject
         self._families = families
         self._deletes_exactly = deletes_exactly
-        self._existing = families(False)
+        self._existing: Collection[bytes] = () if families is None else families(False)
         self._refreshed = False
         self._valid: set[bytes] = set()  # columns that were checked: many rows have the same
 
@@ -107,10 +109,11 @@ class Write:
         family, colon, _ = column.partition(b":")
         if not colon:
             raise self._refusal(row, f"a column is family:qualifier, not {short(column)}")
-        if family not in self._existing and not self._refreshed:  # it may have been added in the meantime
-            self._existing, self._refreshed = self._families(True), True
-        if family not in self._existing:
-            raise self._refusal(row, f"there is no family {family.decode(errors='replace')!r}")
+        if self._families is not None:
+            if family not in self._existing and not self._refreshed:  # it may have been added in the meantime
+                self._existing, self._refreshed = self._families(True), True
+            if family not in self._existing:
+                raise self._refusal(row, f"there is no family {family.decode(errors='replace')!r}")
         self._valid.add(column)
 
     def _refusal(self, row: bytes, why: str) -> StoreRefused:

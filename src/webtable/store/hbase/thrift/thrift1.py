@@ -56,7 +56,7 @@ class Scanner:
 class Thrift1:
     """Each method is one or more calls of *gateway*; *workers* distribute independent ones over the connections."""
 
-    deletes_exactly = False
+    deletes_exactly = names_families = False
 
     def __init__(self, gateway: Gateway, workers: Workers) -> None:
         self.gateway: Final = gateway
