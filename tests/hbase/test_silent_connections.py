@@ -1,4 +1,4 @@
-"""A connection that has fallen silent costs a call seconds: it is dropped and counted, and the call is made on another."""
+"""A connection that has fallen silent is dropped and counted, and its calls are made on another one within seconds."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from gateways import HOST, Proxy, RowsThrift1, thrift_server
 from rpc_server import reply, rpc_server
 
+from webtable.errors import StoreUnavailable
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore
 from webtable.store.hbase.native import connection as module
@@ -39,8 +40,9 @@ class Calls:
     """Calls to a server that answers as *answer* does."""
 
     def __init__(self, port: int) -> None:
-        self.servers = Servers("hbase+native://test", {}, None, "test")
-        self.server = HostPort("127.0.0.1", port)
+        self.reached = {"rs1": f"127.0.0.1:{port}"}
+        self.servers = Servers("hbase+native://test", self.reached, None, "test")
+        self.server = HostPort("rs1", 16020)
         self.cluster = Cluster("hbase+native://test", None, self.servers)
 
     def ask(self, method="Get", seconds=LONG, cells=b""):
@@ -190,19 +192,17 @@ def test_a_slow_call_keeps_its_connection_as_long_as_the_server_answers_at_all(c
         assert (called.metrics.opened, called.metrics.dropped) == (1, 0)
 
 
-def test_a_server_that_answers_nothing_to_a_new_connection_is_waited_for(calls):
-    came = []
-
-    def answer(connection, number, method):
-        came.append(method)
-        if len(came) == 1:
-            threading.Timer(0.5, connection.sendall, [reply(number)]).start()
+def test_a_server_that_has_never_answered_is_looked_for_again(calls):
+    def answer(connection, number, _):
+        if len(server.connections) > 2:
+            connection.sendall(reply(number))
 
     with rpc_server(answer) as server:
-        assert calls(server).ask() == pb.EmptyMsg()
+        called = calls(server)
 
-        assert came == ["Get"]
-        assert len(server.connections) == 1
+        assert called.ask() == pb.EmptyMsg()
+
+        assert (called.metrics.opened, called.metrics.dropped) == (3, 2)
 
 
 def test_a_server_that_takes_nothing_any_longer_has_lost_the_connection(calls):
@@ -215,6 +215,43 @@ def test_a_server_that_takes_nothing_any_longer_has_lost_the_connection(calls):
         assert called.ask(cells=BLOCK) == pb.EmptyMsg()
 
         assert called.metrics.dropped == 1
+
+
+def test_a_server_that_stops_and_comes_back_is_down_and_up_in_the_log_and_the_metrics(calls, caplog):
+    caplog.set_level(logging.INFO, "webtable")
+
+    def answer(connection, number, _):
+        connection.sendall(reply(number))
+
+    with rpc_server(answer) as server:
+        called = calls(server)
+        called.ask()
+        assert not called.metrics.is_down
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable, match="Connection refused"):
+            called.ask(seconds=0.2)
+
+    assert called.metrics.is_down
+    with rpc_server(answer) as server:
+        called.reached["rs1"] = f"127.0.0.1:{server.port}"
+        called.ask()
+        called.ask()
+        assert not called.metrics.is_down
+        assert (called.metrics.opened, called.metrics.dropped) == (2, 1)
+
+    told = [(record.event, record.levelname) for record in caplog.records if record.event in ("down", "up")]
+    assert told == [("down", "WARNING"), ("up", "INFO")]
+    assert {record.server for record in caplog.records if record.event in ("down", "up")} == {called.metrics.name}
+
+
+def test_a_server_that_takes_connections_and_answers_nothing_is_down(calls, monkeypatch):
+    monkeypatch.setattr(module, "_SILENT_SECONDS", 0.1)
+    with rpc_server(lambda *_: None) as server:
+        called = calls(server)
+        with pytest.raises(StoreUnavailable):
+            called.ask(seconds=0.5)
+
+        assert called.metrics.is_down
 
 
 def test_a_gateway_is_asked_something_quick_on_a_connection_that_was_idle(servers, caplog):

@@ -119,10 +119,23 @@ class TableContext(msgspec.Struct, frozen=True):
         wanted = Wanted([self.codec.columns.page], keys_only=True)
         return sum(1 for _ in self.scan(wanted, limit=limit))
 
-    def log(self, level: int, event: str, text: str, seconds: float, reason: str = "") -> None:
-        """Count *event* of the table, and log it."""
+    def log(
+        self, level: int, event: str, text: str, seconds: float, reason: str = "", *, exc_info: bool = False
+    ) -> None:
+        """Count *event* of the table, and log it, with the traceback of the error that is handled if *exc_info*."""
         self.events(event)
-        log_event(LOGGER, level, event, text, store=self.store.name, table=self.table, seconds=seconds, reason=reason)
+        log_event(
+            LOGGER,
+            level,
+            event,
+            text,
+            store=self.store.name,
+            table=self.table,
+            seconds=seconds,
+            reason=reason,
+            server=self.store.server,
+            exc_info=exc_info,
+        )
 
     def damage(self, rows: list[DamagedRow] | None = None) -> Damage:
         """Return a new collection of damaged rows, which are added to *rows* as well."""

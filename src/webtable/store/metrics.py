@@ -96,18 +96,21 @@ def log_event(
     seconds: float,
     reason: str = "",
     server: str | None = None,
+    exc_info: bool = False,
 ) -> None:
     """Log *event* of *store* at *level*, how many *seconds* it took or will take, and why.
 
-    *event*, *store*, *table*, *seconds* and *server* are fields of the record too. If nothing is logged at this level,
-    nothing is done.
+    *event*, *store*, *table*, *seconds* and *server* are fields of the record too, and the traceback with *exc_info*.
+    If nothing is logged at this level, nothing is done.
     """
     # Else the texts would be escaped for nobody.
     if not logger.isEnabledFor(level):
         return
     extra = {"event": event, "store": store, "table": table, "seconds": seconds, "server": server}
     parts = [one_line(part) for part in (subject_of(server or store, table), text)]
-    logger.log(level, "%s: %s (%.3f s)%s", *parts, seconds, one_line(reason and f": {reason}"), extra=extra)
+    logger.log(
+        level, "%s: %s (%.3f s)%s", *parts, seconds, one_line(reason and f": {reason}"), extra=extra, exc_info=exc_info
+    )
 
 
 def one_line(text: str) -> str:

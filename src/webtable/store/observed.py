@@ -58,6 +58,7 @@ class WrappedStore(Store):
         self.wrapped = store
         self.name: str = store.name
         self.address: str | None = store.address
+        self.server: str | None = store.server
         self.timeout: float = store.timeout
         self.capabilities: Capabilities = store.capabilities
 
@@ -406,7 +407,9 @@ class ObservedStore(WrappedStore):
 
     def _log(self, event: str, text: str, table: str, seconds: float, reason: str = "") -> None:
         self._measures.events(event)
-        log_event(LOGGER, INFO, event, text, store=self.name, table=table, seconds=seconds, reason=reason)
+        log_event(
+            LOGGER, INFO, event, text, store=self.name, table=table, seconds=seconds, reason=reason, server=self.server
+        )
 
 
 def observed(store: Store) -> ObservedStore:

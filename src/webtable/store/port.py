@@ -63,11 +63,13 @@ class Store(OptionalCalls, abc.ABC):
     share, and never with nothing to do.
 
     `name` is the URL without secrets, for messages; `timeout` is the deadline of a call in seconds. `address` is the
-    URL by which another process opens the same store and table, also without secrets; None if there is none.
+    URL by which another process opens the same store and table, also without secrets; None if there is none. `server`
+    is what records of the log have in their field of this name: the gateway or cluster, None for a store without one.
     """
 
     name: str
     address: str | None = None
+    server: str | None = None
     timeout: float
     capabilities: Capabilities = Capabilities()
     """The capabilities and limits of the store; as a class attribute those known before a store is opened."""

@@ -124,7 +124,7 @@ def _dictionary(settings: BaseSettings, name: str) -> dict[str, Any]:
 
 T = TypeVar("T")
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 _ATTRIBUTE = "_webtable"
 
@@ -139,9 +139,10 @@ MOST_LOGGED = 100
 
 
 class CrawlCounts:
-    """Counts of pages that were put, and of the time until they were stored. Thread-safe."""
+    """Counts of pages that were put to *table*, and of the time until they were stored. Thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, table: WebTable) -> None:
+        self._table = table
         self._lock = threading.Lock()
         self._stored = 0
         self._unchanged = 0
@@ -176,7 +177,13 @@ class CrawlCounts:
             self._failed[type(error).__name__] += 1
             number = self._failed.total()
         if number <= MOST_LOGGED:
-            _log.error("not stored: %s: %s", url[:200], error)
+            self.log(logging.ERROR, "not-stored", f"{url[:200]}: {error}")
+
+    def log(self, level: int, event: str, text: str) -> None:
+        """Log *event* of the table, with the fields that all records have."""
+        store = self._table.store
+        fields = {"store": store.name, "table": self._table.table, "seconds": 0.0, "server": store.server}
+        _logger.log(level, "%s: %s", event.replace("-", " "), text, extra={"event": event, **fields})
 
     def publish(self, stats: StatsCollector) -> None:
         """Write the counts into *stats*; to be called in the thread to which they belong."""
@@ -235,9 +242,9 @@ class CrawlTable:
 
     def __init__(self, crawler: Crawler) -> None:
         settings = TableSettings.of(crawler.settings)
-        self.outcomes: Final = CrawlCounts()
         self.methods: Final = settings.methods
         self.table: WebTable = webtable.open(settings.url, **settings.opening)
+        self.outcomes: Final = CrawlCounts(self.table)
         self._apart: WriterProcess | None = None
         try:
             if settings.apart:
@@ -297,7 +304,7 @@ class CrawlTable:
 
     def count_unreadable(self, url: str, error: Exception) -> None:
         """Count a page that could not be read and is therefore fetched."""
-        _log.warning("not read: %s: %s", url[:200], error)
+        self.outcomes.log(logging.WARNING, "not-read", f"{url[:200]}: {error}")
         self._crawler.stats.inc_value("webtable/unread")
 
     def publish(self) -> None:
@@ -339,4 +346,4 @@ class CrawlTable:
                 if self._apart is not None:
                     self._apart.close()
         except Exception as exc:  # noqa: BLE001 - the spider and its other components are closed in any case
-            _log.error("%s: %s", self.table.name, exc)
+            self.outcomes.log(logging.ERROR, "not-closed", f"{self.table.name}: {exc}")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime
+from logging import ERROR
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webtable.errors import ExpiredCapture, WebTableError, WriteFailed
@@ -163,9 +163,6 @@ class Callbacks:
         return errors
 
 
-_log = logging.getLogger(__name__)
-
-
 # The writer does not hold its receipts: most callers ignore them, and a batch has only weak references. Only `result`
 # and `exception` send a batch early, since callbacks are added for thousands of pages.
 class Receipt(Future[PageOutcome]):
@@ -219,7 +216,8 @@ class Receipt(Future[PageOutcome]):
         try:
             fn(self)
         except Exception:  # noqa: BLE001 - an error of the caller's function does not stop the writer
-            _log.exception("exception calling callback for the receipt of %s", self.url)
+            text = f"exception calling callback for the receipt of {self.url}"
+            self._receipts.log(ERROR, "callback", text, 0.0, exc_info=True)
 
     def _settle(self, outcome: PageOutcome) -> None:
         """Set the outcome, for threads that wait for it; callbacks are called elsewhere."""
@@ -238,8 +236,14 @@ class Receipts:
     """The receipts of one writer that have callbacks; the others live as long as the caller keeps them."""
 
     def __init__(
-        self, check_process: Callable[[], None], send_batch: Callable[[int], None], outcomes: Callbacks
+        self,
+        check_process: Callable[[], None],
+        send_batch: Callable[[int], None],
+        outcomes: Callbacks,
+        log: Callable[..., None],
     ) -> None:
+        self.log = log
+        """Counts and logs an event, as `TableContext.log`."""
         self.check_process = check_process
         """Raises `OtherProcess` in a process that was forked from the writer's."""
         self.send_batch = send_batch

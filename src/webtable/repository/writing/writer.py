@@ -364,7 +364,7 @@ class Writer:
         self._counting = threading.Lock()
         self._buffer = Buffer(buffer_bytes, buffer_pages)
         self._outcomes = Callbacks(on_outcome)
-        self._receipts = Receipts(self._check_process, self._send_batch, self._outcomes)
+        self._receipts = Receipts(self._check_process, self._send_batch, self._outcomes, self._context.log)
         self._failures: list[PageOutcome] = []
         # Without a spool, failed pages that the callback got are needed no longer.
         files = None if spool is None else Spool(spool)
