@@ -16,6 +16,8 @@ from servers import READY_SECONDS, free_port, regions
 
 import webtable
 from webtable.errors import StoreError
+from webtable.store.deadline import Deadline
+from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.testing.hbase import _image
 
 CHECKOUT = Path(__file__).parents[2]
@@ -107,6 +109,16 @@ class Cluster:
                 assert time.monotonic() < deadline
                 time.sleep(1)
 
+    def stop_balancer(self):
+        """Leave regions where the tests have moved them; another master that takes over does so too."""
+
+        class Off:  # SetBalancerRunningRequest, which webtable never sends: on=false
+            SerializeToString = staticmethod(lambda: b"\x08\x00")
+
+        with webtable.open(self.native_url.format(table="ready")) as table:
+            cluster = table.store.wrapped._cluster
+            cluster.ask_master("SetBalancerRunning", Off, pb.EmptyMsg, Deadline(TIMEOUT))
+
     def regions(self, command, table, *key):
         """Do something about the regions of *table*, as `servers.regions` does."""
         return regions(self.container("zookeeper"), command, table, *key)
@@ -120,6 +132,8 @@ def running(*services):
     try:
         made.compose("up", "--detach", "--no-build", *services)
         made.wait(*services)
+        made.wait_natively()
+        made.stop_balancer()
         yield made
     finally:
         made.compose("down", "--volumes", "--timeout", "2")

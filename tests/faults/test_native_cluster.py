@@ -19,7 +19,6 @@ REGIONS = 4
 @pytest.fixture(scope="module")
 def cluster():
     with running("master", "regionserver1", "regionserver2") as made:
-        made.wait_natively()
         made.compose("up", "--detach", "--no-build", "master2")  # later, so that it is the second one
         yield made
 
@@ -36,7 +35,7 @@ def used(cluster, tmp_path, name, **options):
 
 
 def split(cluster, table, key):
-    """Split a region, which the balancer of HBase may be moving."""
+    """Split a region, which may still be opening where it was moved."""
     for _ in range(30):
         try:
             return cluster.regions("split", table, key)
