@@ -435,14 +435,13 @@ class Cluster:
         return self.servers.ask(master, MASTER, method, request, response, deadline)
 
     def check(self, deadline: Deadline) -> None:
-        """Raise the errors of calls unless the region server of hbase:meta answers, in half of the time."""
+        """Raise the errors of calls unless the region server of hbase:meta answers."""
         meta = self._meta_server(deadline)
-        soon = deadline.within(deadline.left() / 2)
-        self.servers.ask(meta, CLIENT, "Multi", pb.MultiRequest(), pb.MultiResponse, soon)
+        self.servers.ask(meta, CLIENT, "Multi", pb.MultiRequest(), pb.MultiResponse, deadline)
 
     def check_master(self, deadline: Deadline) -> None:
         """Raise the errors of calls unless a master is active, and answers."""
-        self.ask_master("IsMasterRunning", pb.EmptyMsg(), pb.EmptyMsg, deadline)
+        self.ask_master("GetTableNames", pb.GetTableNamesRequest(), pb.GetTableNamesResponse, deadline)
 
     def tables(self, deadline: Deadline) -> list[str]:
         """The names of all tables, except those of HBase itself, sorted; raises the errors of calls."""

@@ -632,7 +632,7 @@ class RpcConnection:
 
     def _end_unused(self) -> None:
         """End the connection if there are no new calls on it, and no others."""
-        if self._is_hung and not self._calls:
+        if self._is_hung and all(call is self._probe for call in self._calls.values()):
             self._end(ConnectionLost("the server does not answer"))
 
     def _end(self, error: Exception) -> None:

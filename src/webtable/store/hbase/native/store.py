@@ -421,15 +421,18 @@ class NativeStore(base.HBaseBase):
         yield base.clock_check(self, table)
 
     def _check(self) -> None:
-        """Raise unless the region server of hbase:meta or the active master answers: the other one may change."""
+        """Raise unless the active master answers, or the region server of hbase:meta, where there is no master."""
         deadline = of_call(self.timeout)
         try:
             try:
-                self._cluster.check(deadline)
-            except CALL_ERRORS:
-                if not deadline.left():
+                self._cluster.check_master(deadline.within(deadline.left() / 2))
+            except CALL_ERRORS as exc:
+                if isinstance(exc, WrongReply) or (isinstance(exc, ServerError) and not exc.moved):
                     raise
-                self._cluster.check_master(deadline)
+                try:
+                    self._cluster.check(deadline)
+                except CALL_ERRORS:
+                    raise exc from None
         except WrongReply as exc:
             self._servers.close()
             raise NotAStore(f"{self.name}: what answers is not HBase's own protocol: {exc}") from exc
