@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -45,11 +46,77 @@ def test_the_directory_goes_before_the_user_and_the_environment_before_both(run:
 
 
 def test_a_profile_is_a_store_with_a_name(run: Run):
-    OWN.write_text('[profiles.prod]\nstore = "there.db"\n[profiles.test]\nstore = "no.db"')
+    OWN.write_text('[profiles.prod]\nstore = "there.db"')
     Path("webtable.toml").write_text('[profiles.test]\nstore = "here.db"')
 
     assert pages(run, "-s", "prod") == ["https://there.example/"]
     assert pages(run, "-s", "test") == ["https://here.example/"]
+
+
+@pytest.mark.parametrize("default", [False, True], ids=["named by -s", "as the default store"])
+def test_a_profile_of_the_directory_does_not_replace_one_of_the_users_own(run: Run, default):
+    OWN.write_text('[profiles.prod]\nstore = "there.db"')
+    Path("webtable.toml").write_text(('store = "prod"\n' if default else "") + '[profiles.prod]\nstore = "here.db"')
+
+    done = run(*([] if default else ["-s", "prod"]), "pages", "all")
+
+    assert done.urls == ["https://there.example/"]
+    assert done.err == f"webtable: prod is the profile of {OWN.absolute()}, not the other one in ./webtable.toml\n"
+    assert run("-s", "here.db", "pages", "all").err == ""
+
+
+class TestFilesOfOthers:
+    """As in a directory that all users may write in, such as /tmp."""
+
+    pytestmark = pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root gives files away")
+
+    @pytest.fixture(params=["a store", "a profile", "a broken file", "a link", "a link to one's own file"])
+    def shared_file(self, request: pytest.FixtureRequest) -> Path:
+        """A config file of the user "nobody" here, or of a user of no name."""
+        config = Path("webtable.toml")
+        text = {"a store": 'store = "here.db"', "a broken file": "\0"}
+        config.write_text(text.get(request.param, '[profiles.prod]\nstore = "here.db"'))
+        if request.param.startswith("a link"):
+            config.rename("other.toml")
+            config.symlink_to("other.toml")
+        if request.param != "a link":
+            os.chown(config, 65534, 65534, follow_symlinks=False)
+        else:
+            os.chown("other.toml", 65534, 65534)
+        return config
+
+    @pytest.mark.usefixtures("shared_file")
+    def test_are_not_read(self, run: Run):
+        OWN.write_text('store = "there.db"\n[profiles.prod]\nstore = "there.db"')
+
+        for options in ([], ["-s", "prod"]):
+            done = run(*options, "pages", "all")
+
+            assert done.urls == ["https://there.example/"]
+            assert done.err == (
+                "webtable: ./webtable.toml is not read, since it belongs to nobody; if you trust it, replace it by a copy "
+                "that belongs to you\n"
+            )
+
+    def test_are_read_by_root_if_it_is_the_user_behind_sudo_whose_they_are(self, run: Run, monkeypatch):
+        Path("webtable.toml").write_text('store = "here.db"')
+        os.chown("webtable.toml", 1234, 1234)
+        assert "it belongs to user 1234;" in run("-s", "there.db", "pages", "all").err
+
+        monkeypatch.setenv("SUDO_UID", "1234")
+
+        assert pages(run) == ["https://here.example/"]
+
+    @pytest.mark.parametrize("owner", [0, 1234], ids=["root", "oneself"])
+    def test_of_root_and_of_oneself_are_read_by_other_users(self, run: Run, monkeypatch, owner):
+        Path("webtable.toml").write_text('store = "here.db"')
+        os.chown("webtable.toml", owner, owner)
+        monkeypatch.setattr(os, "geteuid", lambda: 1234)
+        monkeypatch.setenv("SUDO_UID", "65534")  # a user may set what he likes
+
+        assert pages(run) == ["https://here.example/"]
+        os.chown("webtable.toml", 65534, 65534)
+        assert "it belongs to nobody;" in run("-s", "there.db", "pages", "all").err
 
 
 @pytest.mark.parametrize("command", [["pages", "all"], ["create"]])

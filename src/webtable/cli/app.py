@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from webtable.cli import completion
-from webtable.cli.exit_codes import CommandGroup
+from webtable.cli.exit_codes import CommandGroup, note
 from webtable.cli.messages import examples
 from webtable.cli.session import STORE_VARIABLE, CommandSession
 
@@ -73,6 +73,8 @@ def options(
     """
     if not ctx.resilient_parsing:
         ctx.obj = CommandSession.named(store, index or ())
+        for warning in ctx.obj.warnings:
+            note(f"webtable: {warning}")
     if ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help())
 

@@ -8,7 +8,8 @@
     store = "hbase://gateway:9090/crawl?thrift2=9091"
     indexes = ["crawl_indexes:language"]
 
-Only the user's own file may name `indexes`: importing them runs code, and a directory may be a stranger's.
+Only the user's own file may name `indexes`: importing them runs code, and a directory may be a stranger's. So a file of the
+directory that belongs to somebody else is not read at all, and no file of the directory replaces a profile of the user's own.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import os
 import re
 import shlex
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -56,6 +57,10 @@ class Config:
 
     store: str | None = field(default=None, repr=False)
     profiles: dict[str, Profile] = field(default_factory=dict)
+    unread: str = ""
+    """Why the directory's file was not read; "" if it was, or if there is none."""
+    replaced: frozenset[str] = frozenset()
+    """The profiles of the directory's file that give way to other ones of the user's own."""
 
     @property
     def usual(self) -> str:
@@ -65,6 +70,14 @@ class Config:
     def target(self, name: str) -> Profile:
         """Return the store that `-s` *name* means: the profile of this name, or the store *name* itself."""
         return self.profiles.get(name) or Profile(name)
+
+    def warnings(self, name: str | None) -> tuple[str, ...]:
+        """Return what of the config files is not used by a command on the store *name*, and why."""
+        unread = [self.unread] if self.unread else []
+        profile = self.usual if name is None else name
+        if profile in self.replaced:
+            unread.append(f"{profile} is the profile of {user_file()}, not the other one in ./{FILE}")
+        return tuple(unread)
 
     def check(self, name: str) -> None:
         """Raise `InvalidArgument` if *name* is probably a misspelt profile, which would make a store of that name."""
@@ -78,12 +91,40 @@ class Config:
 
 def read_settings() -> Config:
     """Return the settings of the config files; raises `InvalidArgument`, which names the file, for an invalid one."""
-    # The directory first: it is where somebody works on one crawl, as with the config files of other tools.
-    here, own = Path(FILE), user_file()
-    configs = [_read(path, may_import=path is own) for path in (here, own) if path.is_file()]
-    store = next((config.store for config in configs if config.store is not None), None)
-    profiles = {name: target for config in reversed(configs) for name, target in config.profiles.items()}
-    return Config(store, profiles)
+    personal = user_file()
+    own = _read(personal, may_import=True) if personal.is_file() else Config()
+    if not Path(FILE).is_file():
+        return own
+    if owner := _other_owner(Path(FILE)):
+        advice = "if you trust it, replace it by a copy that belongs to you"
+        return replace(own, unread=f"./{FILE} is not read, since it belongs to {owner}; {advice}")
+    # The directory's store first: it is where somebody works on one crawl, as with the config files of other tools.
+    project = _read(Path(FILE), may_import=False)
+    replaced = [name for name, profile in project.profiles.items() if own.profiles.get(name, profile) != profile]
+    store = own.store if project.store is None else project.store
+    return Config(store, project.profiles | own.profiles, replaced=frozenset(replaced))
+
+
+def _other_owner(path: Path) -> str | None:
+    """Return the owner of the file *path*, or of the link there, if that is another user; None if it may be read.
+
+    Whoever may write into a directory, such as `/tmp`, can leave a config file there for all who work in it. git has
+    the same rule for its repositories since CVE-2022-24765. Root may write everywhere anyway.
+    """
+    if not hasattr(os, "geteuid"):
+        return None  # Windows
+    trusted = {0, os.geteuid()}
+    if os.geteuid() == 0 and (behind := os.environ.get("SUDO_UID", "")).isdecimal():
+        trusted.add(int(behind))
+    for status in (path.lstat(), path.stat()):
+        if status.st_uid not in trusted:
+            import pwd
+
+            try:
+                return pwd.getpwuid(status.st_uid).pw_name
+            except KeyError:  # a user of another machine, or of the host of a container
+                return f"user {status.st_uid}"
+    return None
 
 
 def user_file() -> Path:
@@ -150,6 +191,8 @@ class CommandSession:
     indexes: tuple[str, ...] = ()
     typed: str | None = field(default=None, repr=False)
     """The value of `-s` that means this store, if not the store itself."""
+    warnings: tuple[str, ...] = ()
+    """What of the config files is not used, and why."""
 
     @classmethod
     def named(cls, name: str | None, indexes: Iterable[str] = ()) -> CommandSession:
@@ -159,7 +202,8 @@ class CommandSession:
         # Commands in messages leave out -s where the usual store is meant, even if it was named.
         usual = settings.target(settings.usual)
         target = usual if name is None else settings.target(name)
-        return cls(target.store, (*target.indexes, *indexes), "" if target == usual else name)
+        typed = "" if target == usual else name
+        return cls(target.store, (*target.indexes, *indexes), typed, settings.warnings(name))
 
     def of(self, name: str | None) -> CommandSession:
         """Return the session of the store *name*, which a command gives in place of `-s`; this one if it is None."""
