@@ -274,12 +274,16 @@ class WebKey:
     def salted(self, key: bytes) -> bytes:
         """Return the row key for *key*, which lacks its salt: the salt is computed from the URL.
 
+        Raises `KeyFormatError` if it is no key.
+
         >>> WebKey().salted(b"com.example/products")
         b'5a:com.example/products'
         """
         reversed_name, _, rest = key.partition(b"/")
         if self._salt_of_url is not None:
             return self.encode(self._url_of(key))
+        if not reversed_name.isascii():
+            raise KeyFormatError(f"{key[:200]!r} is not a web key: its host is not ASCII")
         host = host_of(reversed_name.decode("ascii"))
         return (self._known_prefix if len(host) <= MAX_HOST else self._host_prefix)(host) + rest
 

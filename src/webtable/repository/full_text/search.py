@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, get_args
 import msgspec
 
 from webtable._clock import milliseconds
-from webtable.errors import DamagedRow, InvalidArgument, InvalidToken
+from webtable.errors import DamagedRow, InvalidArgument, InvalidToken, WebTableError
 from webtable.repository.answers.columns import EXTRA_COLUMNS, column_names, fields_of, records_with
 from webtable.repository.answers.listing import BY_URL, SITE, Listing, ListingOption
 from webtable.repository.arguments import TIME_FORMS
@@ -281,7 +281,8 @@ class RankedQuestion(PhraseQuestion):
     def _confirmed(self, maker: TextMaker, query: TextQuery, matches: Sequence[Match], damage: Damage) -> Iterator[Hit]:
         """Yield the hits of those *matches* whose stored page still has the words."""
         context = self.context
-        rows = [context.key.salted(match.row) for match in matches]
+        keyed = [(match, row) for match in matches if (row := _row_of(context, match)) is not None]
+        matches, rows = [match for match, _ in keyed], [row for _, row in keyed]
         pages = context.counted.read_each(rows, list(dict.fromkeys((*self.fields, "body"))))
         for match, anchors, stored in zip(matches, maker.anchors(rows), pages, strict=True):
             for page in damage.sift([stored]):
@@ -291,6 +292,14 @@ class RankedQuestion(PhraseQuestion):
                 hit = hit_in(page, query, texts | {"text": texts["text"].replace("\n", " ")}, match.score)
                 if hit is not None:
                     yield hit if "body" in self.fields else replace(hit, page=msgspec.structs.replace(page, body=None))
+
+
+def _row_of(context: TableContext, match: Match) -> bytes | None:
+    # A document whose row is no key is like one whose page is gone: somebody else may have written the file.
+    try:
+        return context.key.salted(match.row)
+    except WebTableError:
+        return None
 
 
 def _match_at(place: bytes) -> Match:

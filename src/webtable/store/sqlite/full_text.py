@@ -7,7 +7,8 @@ and have only letters, marks and digits: the tokenizer parts them at spaces.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import sqlite3
+from typing import TYPE_CHECKING, Any, Final
 
 import zstandard
 
@@ -16,11 +17,11 @@ from webtable.store.full_text import FIELDS, Document, Match, SearchIndex, TermP
 from webtable.store.sqlite import catalogue
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterable, Sequence
 
     from webtable.store.sqlite.file import StoreFile
 
+_MOST_TERMS: Final = 1 << 28  # bytes; a frame can announce any number, and as many are allocated
 _SCORE: Final = f"-bm25(search_{{0}}, {', '.join(map(str, FIELDS.values()))})"
 
 
@@ -86,7 +87,7 @@ class FullText(SearchIndex):
         """Return the documents as of one moment."""
         with self._file.reader() as connection:
             find = f"SELECT row, captured FROM documents_{self._number(connection)} WHERE row > ? ORDER BY row LIMIT ?"
-            return connection.execute(find, (after, limit)).fetchall()
+            return [_checked(record, int) for record in connection.execute(find, (after, limit))]
 
     def captured(self, rows: Sequence[bytes]) -> list[int | None]:
         """Return the dates as of one moment."""
@@ -128,7 +129,8 @@ class FullText(SearchIndex):
             f" SELECT row, score FROM found {later} ORDER BY score DESC, row LIMIT :limit"
         )
         with self._file.reader() as connection:
-            return [Match(*record) for record in connection.execute(find.format(self._number(connection)), parameters)]
+            records = connection.execute(find.format(self._number(connection)), parameters)
+            return [Match(*_checked(record, float)) for record in records]
 
     def compact(self) -> None:
         """Merge the segments of FTS5, so that no removed term is left in any."""
@@ -196,7 +198,12 @@ class _Writer:
         if document is None:
             return
         if self._keeps_terms:  # FTS5 forgets what it was given, so it must be told what to take out
-            terms = self._unpacker.decompress(document[1]).decode().split("\n")
+            try:
+                if zstandard.frame_content_size(document[1]) not in range(_MOST_TERMS):
+                    raise ValueError(document[0])
+                terms = self._unpacker.decompress(document[1]).decode().split("\n")
+            except (TypeError, ValueError, zstandard.ZstdError) as exc:
+                raise sqlite3.DataError(f"the terms of a document of table {number} are damaged") from exc
             self._connection.execute(
                 f"INSERT INTO search_{number} (search_{number}, rowid, {catalogue.COLUMNS})"
                 f" VALUES ('delete', ?, {', '.join('?' * len(FIELDS))})",
@@ -205,6 +212,13 @@ class _Writer:
         else:
             self._connection.execute(f"DELETE FROM search_{number} WHERE rowid = ?", document[:1])
         self._connection.execute(f"DELETE FROM documents_{number} WHERE id = ?", document[:1])
+
+
+def _checked(record: tuple[Any, Any], kind: type) -> tuple[Any, Any]:
+    """Return *record*, a row and a value of this *kind*; SQLite would keep any other value there, too."""
+    if not isinstance(record[0], bytes) or not isinstance(record[1], kind):
+        raise sqlite3.DataError("a document of full text has a row or a value of another type")
+    return record
 
 
 def _expression(query: TermQuery) -> str:
