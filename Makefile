@@ -2,10 +2,11 @@
 # the tests on HBase need Docker too (or WEBTABLE_HBASE_URL), and say why they skip where there is none.
 PYTHON ?= python3
 VENV ?= .venv
+CONSTRAINTS ?= constraints.txt
 BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
 
 .PHONY: setup demo quick test nightly check site bench release clean
 
@@ -100,7 +101,7 @@ bench: $(STAMP)
 release: $(STAMP)
 	$(BIN)/python .ci/release_check.py $(PYTHONS)
 
-$(CORE): pyproject.toml constraints.txt
+$(CORE): pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.x")'
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) -e .
