@@ -29,9 +29,9 @@ columns. Terminals that have links show URLs as such; pipes and other formats al
 
 Which store a command works on is said by `-s`, else by `WEBTABLE_STORE`, else by `store` in `webtable.toml`: that of
 the current directory, then the user's own (`~/.config/webtable/webtable.toml` on Linux); else it is `./webtable.db`.
-Profiles are stores with a name, for `-s prod`; those of the user's own file may name `indexes` too, as `--index` does. A profile
-of the user's own file is never replaced by one of the current directory. A file there that belongs to another user than you or
-root (or the user behind `sudo`) is not read; a line on standard error says so.
+Profiles are stores with a name, for `-s prod`; those of the user's own file may name `indexes` too, as `--index` does.
+A profile of the user's own file is never replaced by one of the current directory. A file there that belongs to another
+user than you or root (or the user behind `sudo`) is not read; a line on standard error says so.
 
 ```toml
 store = "crawl.db"

@@ -94,8 +94,8 @@ class TestFilesOfOthers:
 
             assert done.urls == ["https://there.example/"]
             assert done.err == (
-                "webtable: ./webtable.toml is not read, since it belongs to nobody; if you trust it, replace it by a copy "
-                "that belongs to you\n"
+                "webtable: ./webtable.toml is not read, since it belongs to nobody; if you trust it, replace it by "
+                "a copy that belongs to you\n"
             )
 
     def test_are_read_by_root_if_it_is_the_user_behind_sudo_whose_they_are(self, run: Run, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import httpx
 import pytest
@@ -136,3 +137,16 @@ def test_a_request_holds_nothing_that_writes(table):
         with pytest.raises((PermissionError, webtable.WebTableError, ExceptionGroup)):
             write()
     assert [len(list(table.history(page.url))), table.get(page.url).title] == [1, "Home"]
+
+
+def test_a_cookie_of_backslashes_takes_time_linear_in_its_length(stranger):
+    def seconds(repetitions: int) -> float:
+        before = time.process_time()
+        answer = stranger.get(
+            "/", headers={"cookie": f'webtable-{stranger.base_url.port}="' + "\\" * repetitions + '"'}
+        )
+        assert answer.status_code == 403
+        return time.process_time() - before
+
+    seconds(100)
+    assert seconds(20_000) < 4 * seconds(10_000) + 0.2

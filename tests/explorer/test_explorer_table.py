@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -116,6 +117,18 @@ def test_a_moment_stays_chosen(sample_client):
     links = re.findall(r'href="(/(?:site|q)/[^"]*)"', shown)
     assert links
     assert all("as_of=2026" in link for link in links)
+
+
+@pytest.mark.parametrize("repeated", ["a.", ".", ":", "]", "a:", "%41", "\\x0", "00", "a/", "x "])
+@pytest.mark.parametrize("end", ["@", "/", ""])
+def test_what_is_typed_takes_time_linear_in_its_length(sample_client, repeated, end):
+    def seconds(repetitions: int) -> float:
+        before = time.process_time()
+        sample_client.get("/go", params={"go": repeated * repetitions + end})
+        return time.process_time() - before
+
+    seconds(1000)
+    assert seconds(10_000) < 4 * seconds(5000) + 0.2
 
 
 def test_a_moment_that_is_none_is_refused_where_it_is_chosen(sample_client):

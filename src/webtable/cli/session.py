@@ -8,8 +8,8 @@
     store = "hbase://gateway:9090/crawl?thrift2=9091"
     indexes = ["crawl_indexes:language"]
 
-Only the user's own file may name `indexes`: importing them runs code, and a directory may be a stranger's. So a file of the
-directory that belongs to somebody else is not read at all, and no file of the directory replaces a profile of the user's own.
+Only the user's own file may name `indexes`: importing them runs code, and a directory may be a stranger's. So a file of
+the directory that belongs to somebody else is not read at all, and none replaces a profile of the user's own.
 """
 
 from __future__ import annotations

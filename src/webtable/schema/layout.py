@@ -27,7 +27,7 @@ COMPRESSIONS = ("zstd", "none")
 
 # The parts of a declaration that stand for objects without a full name: `module.<lambda>`, `module.make.<locals>.of`,
 # a partial function, an object without a `__repr__`.
-_NAMELESS = re.compile(r"through=([\w.]+\.<\w+>[\w.<>]*|functools\.partial\b)|<[\w.<>]+ object at 0x\w+>")
+_NAMELESS = re.compile(r"through=([\w.]+\.<\w+>[\w.<>]*|functools\.partial\b)|<[\w.<>]{1,300} object at 0x\w+>")
 
 
 class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -23,7 +23,7 @@ HIDDEN: Final = "***"
 """What stands in place of a secret."""
 _LOGIN = re.compile(r"^(//)?.*@", re.DOTALL)
 """User and password, up to the last `@`, because a slash in a password may not be quoted."""
-_LOCAL_LOGIN = re.compile(r"^(//).*:.*@", re.DOTALL)
+_LOCAL_LOGIN = re.compile(r"^(//)[^:]*:.*@", re.DOTALL)
 """The same for schemes with paths, which may contain an `@`."""
 _LOCAL = ("file", "memory", PATH_SCHEME)
 _PLAIN = "(?:table|timeout|max_cell)=[^&]*"

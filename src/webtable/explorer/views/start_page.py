@@ -90,8 +90,7 @@ def go(request: ViewRequest) -> Response:
     return RedirectResponse(_goal(request, " ".join(request.option("go").split())), 303)
 
 
-# A name with a dot, or an address with a port or in brackets; `localhost` alone has neither.
-_HOST: Final = re.compile(r"(?P<host>[^\s/?#@]*[.:\]][^\s/?#@]*|localhost)(?P<rest>/\S*)?")
+_HOST: Final = re.compile(r"(?P<host>[^\s/?#@]+)(?P<rest>/\S*)?")
 
 
 def _goal(request: ViewRequest, text: str) -> str:
@@ -118,6 +117,9 @@ def _url_of_key(table: WebTable, text: str) -> str | None:
 
 
 def _is_host(text: str) -> bool:
+    # A name with a dot, or an address with a port or in brackets; `localhost` alone has neither.
+    if text != "localhost" and not any(mark in text for mark in ".:]"):
+        return False
     try:
         return bool(canonical_host(re.sub(r":\d*$", "", text) if text.count(":") == 1 or "]" in text else text))
     except WebTableError:

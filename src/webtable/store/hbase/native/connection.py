@@ -56,7 +56,7 @@ _MOVED: Final = frozenset(
 )
 _DENIED: Final = frozenset({"AccessControlException", "AccessDeniedException", "InvalidToken", "SaslException"})
 _OVERLOADED_PAUSE: Final = 0.5  # hbase.client.pause.server.overloaded
-_WAIT: Final = re.compile(r"(\d+) ?(hrs|mins|sec|ms)")
+_WAIT: Final = re.compile(r"(?<!\d)(\d{1,10}) ?(hrs|mins|sec|ms)")
 _SECONDS: Final = {"hrs": 3600.0, "mins": 60.0, "sec": 1.0, "ms": 0.001}
 
 

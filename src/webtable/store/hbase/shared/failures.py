@@ -43,7 +43,7 @@ _REFUSING: Final = re.compile(
     "FatalConnection|UnsupportedCellCodec|UnsupportedCompressionCodec|UnsupportedCrypto|WrongVersion|"
     r"InvalidLabel|LabelAlreadyExists|(?:HBase|Corrupted|Export|Restore|Unknown)Snapshot)Exception\b"
 )
-_FRAME: Final = re.compile(r"^\s+at .*$", re.MULTILINE)
+_FRAME: Final = re.compile(r"^[ \t]+at .*$", re.MULTILINE)
 _EXCEPTION: Final = re.compile(r"^(?:[\w$]+\.)*([\w$]+(?:Exception|Error|TooLarge))(?::\s*|$)")
 
 
