@@ -13,12 +13,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from http.client import responses
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from webtable.formats import read_pages
@@ -34,7 +34,7 @@ _MOST_ASKED = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is answered for one URL."""
+    """What is answered for one URL; with status 0 the connection is closed without an answer."""
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -158,6 +158,9 @@ def _is_current(answer: Answer, asked: Mapping[str, str]) -> bool:
     return False
 
 
+S = TypeVar("S", bound=CrawlSite)
+
+
 class _Connection(asyncio.Protocol):
     """A connection of a crawler: requests one after another, also where they come before the answer to the last."""
 
@@ -208,6 +211,9 @@ class _Connection(asyncio.Protocol):
         self._go_on()
 
     def _send(self, answer: Answer, method: str, headers: Mapping[str, str]) -> None:
+        if not answer.status:
+            self._transport.close()
+            return
         length = "" if answer.status == 304 else f"Content-Length: {len(answer.body)}\r\n"
         named = "".join(f"{name}: {value}\r\n" for name, value in answer.headers.items())
         phrase = responses.get(answer.status, "")
@@ -217,10 +223,14 @@ class _Connection(asyncio.Protocol):
             self._transport.close()
 
 
-@contextmanager
-def served(answers: Mapping[str, Answer]) -> Iterator[CrawlSite]:
+def served(answers: Mapping[str, Answer]) -> AbstractContextManager[CrawlSite]:
     """Lend a site with *answers*, served by a thread until the block ends."""
-    site = CrawlSite(answers)
+    return serving(CrawlSite(answers))
+
+
+@contextmanager
+def serving(site: S) -> Iterator[S]:
+    """Lend *site*, served by a thread until the block ends."""
     loop = asyncio.new_event_loop()
     server = loop.run_until_complete(_listening(loop, site))
     thread = threading.Thread(target=loop.run_forever, name="crawl-site", daemon=True)

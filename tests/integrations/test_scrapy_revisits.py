@@ -23,7 +23,7 @@ DUMMY = {
 }
 RFC2616 = DUMMY | {"HTTPCACHE_POLICY": "scrapy.extensions.httpcache.RFC2616Policy"}
 CONDITIONAL = RESPONSES | {
-    "DOWNLOADER_MIDDLEWARES": {"webtable.integrations.scrapy.ConditionalMiddleware": 560},
+    "DOWNLOADER_MIDDLEWARES": {"webtable.integrations.scrapy.ConditionalMiddleware": 610},
     "RETRY_ENABLED": False,
 }
 FRESH = {"Content-Type": "text/html", "Cache-Control": "max-age=3600"}

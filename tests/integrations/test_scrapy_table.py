@@ -117,7 +117,8 @@ def test_answers_to_other_methods_are_left_out_and_counted(crawler):
 
     for response in (answer("GET"), answer("POST"), answer("HEAD")):
         middleware.process_spider_input(response)
-    middleware.response_downloaded(answer("POST", status=303))
+    redirect = answer("POST", status=303)
+    middleware.response_downloaded(redirect, redirect.request)
     kept = asyncio.run(pipeline.process_item(answer("POST")))
     asyncio.run(CrawlTable.of(crawler).close())
 

@@ -205,6 +205,11 @@ def decoded_body(response: Response, limits: ReadLimits = DEFAULT_LIMITS, *, cut
     return Decoded(body, next(iter(problems), None))
 
 
+def content_decoded(body: bytes, encodings: str) -> Decoded:
+    """Return *body* without its content *encodings*, as `decoded_body` does; raises the same."""
+    return decoded_body(Response(200, Headers({"content-encoding": encodings}), body))
+
+
 def _encodings(value: str | None) -> list[str]:
     names = [name.strip().lower() for name in (value or "").split(",")]
     return [name for name in names if name not in {"", "identity", "none", "utf-8"}]

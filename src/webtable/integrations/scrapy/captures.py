@@ -13,10 +13,13 @@ from msgspec.structs import replace
 from scrapy import Spider, signals
 from scrapy.exceptions import NotConfigured
 from scrapy.http import Headers, Request, Response
+from scrapy.http.request import NO_CALLBACK
 from scrapy.responsetypes import responsetypes
 
 from webtable import Page, WebTableError
-from webtable.integrations.scrapy.crawl_table import CrawlTable, finished
+from webtable.formats.http import Decoded, content_decoded
+from webtable.formats.read_report import Damaged
+from webtable.integrations.scrapy.crawl_table import CrawlTable, EarlyPage, finished
 from webtable.page.methods import DEFAULT_METHODS, is_wanted
 
 if TYPE_CHECKING:
@@ -24,12 +27,17 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+_ATTRIBUTE = "_webtable_middleware"
 
 FROM_TABLE = "webtable"
 """The flag of a response made from a stored page; it is not stored again."""
 
 _REDIRECTS = {301, 302, 303, 307, 308}
 """The statuses of redirects that Scrapy follows and spiders do not see."""
+_REFRESH_WITHIN = 1 << 14
+"""How much of a body may have the meta refresh that Scrapy follows: 4,096 characters of at most four bytes."""
 _CUT = {"dataloss", "download_stopped", "partial"}
 """The flags of a response whose body is incomplete."""
 
@@ -43,10 +51,26 @@ _NEEDED: Final = frozenset({"url", "body"})
 def page_of(response: Response, methods: frozenset[str] | None = DEFAULT_METHODS) -> Page:
     """Return *response* as a page fetched now, `truncated` if its body is incomplete.
 
-    Raises `InvalidArgument` for one to another method than *methods*.
+    A body that Scrapy has not decoded yet is decoded; one that is too large for that is left out. Raises
+    `InvalidArgument` for one to another method than *methods*.
     """
     page = Page.from_response(response, fetched_at=datetime.now(UTC), methods=methods)
+    if page.body and "Content-Encoding" in response.headers:
+        body, problem = decoded(response)
+        page = replace(page, body=body or None, truncated=problem is not None and not body)
     return replace(page, truncated=True) if _CUT.intersection(response.flags) else page
+
+
+def decoded(response: Response) -> Decoded:
+    """Return the body of *response* without content encodings, and why it is not what these say.
+
+    It is empty if it is too large without them.
+    """
+    encodings = b",".join(response.headers.getlist("Content-Encoding")).decode("latin-1")
+    try:
+        return content_decoded(response.body, encodings) if encodings else Decoded(response.body)
+    except Damaged as exc:
+        return Decoded(b"", str(exc))
 
 
 def is_to_be_stored(response: Response, table: CrawlTable) -> bool:
@@ -58,10 +82,10 @@ def is_to_be_stored(response: Response, table: CrawlTable) -> bool:
     return is_stored
 
 
-def redirect_of(response: Response, methods: frozenset[str] | None) -> Page:
-    """Return the redirect *response*, as it was downloaded, as a page; without its body if that is encoded."""
-    page = page_of(response, methods)
-    return replace(page, body=None) if "Content-Encoding" in response.headers else page
+def may_refresh(body: bytes) -> bool:
+    """Whether *body* may have a meta refresh that Scrapy follows, which decides by all rules of HTML."""
+    # Without the zeros, UTF-16 reads like ASCII here.
+    return b"refresh" in body[:_REFRESH_WITHIN].replace(b"\0", b"").lower()
 
 
 def response_of(page: Page, request: Request, *flags: str) -> Response | None:
@@ -83,41 +107,82 @@ def response_of(page: Page, request: Request, *flags: str) -> Response | None:
 
 
 class WebTableMiddleware:
-    """Stores every response, and every redirect that is followed, if `WEBTABLE_STORE_RESPONSES` is set.
+    """Stores every response to a spider's requests if `WEBTABLE_STORE_RESPONSES` is set.
 
     Put it first among the spider middlewares (25), so that it also gets errors (404, 500), which `HttpErrorMiddleware`
-    keeps from spiders. The results of a callback are passed on when the response is in the buffer of the writer, so a
-    store that is slower than the crawl slows it down. Failures are logged and counted in the statistics.
+    keeps from spiders. What Scrapy takes before a spider middleware (redirects and meta refreshes that are followed,
+    errors that are retried) is stored when it was downloaded. To store those too that Scrapy's own HTTP cache answers,
+    put it among the downloader middlewares as well (899).
+
+    The results of a callback are passed on when the response is in the buffer of the writer, so a store that is slower
+    than the crawl slows it down. Failures are logged and counted in the statistics.
     """
 
-    def __init__(self, table: CrawlTable) -> None:
+    def __init__(self, table: CrawlTable, settings: BaseSettings) -> None:
         self._table = table
+        self._not_for_spiders = _REDIRECTS | set(map(int, settings.getlist("RETRY_HTTP_CODES")))
+        """The statuses of responses that may be followed or retried."""
+        self._max_size = settings.getint("DOWNLOAD_MAXSIZE")
         self._under_way: WeakKeyDictionary[Response, Future[None]] = WeakKeyDictionary()
         """The pending puts of responses that spiders are processing."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware of *crawler*; raises the errors of opening its table."""
+        """Return the middleware of *crawler*, the same one each time; raises the errors of opening its table."""
         if not crawler.settings.getbool("WEBTABLE_STORE_RESPONSES"):
             raise NotConfigured
-        made = cls(CrawlTable.of(crawler))
-        crawler.signals.connect(made.response_downloaded, signals.response_downloaded)
+        made: Self | None = vars(crawler).get(_ATTRIBUTE)
+        if made is None:
+            made = vars(crawler)[_ATTRIBUTE] = cls(CrawlTable.of(crawler), crawler.settings)
+            crawler.signals.connect(made.response_downloaded, signals.response_downloaded)
         return made
 
-    def response_downloaded(self, response: Response) -> None:
-        """Put *response* if it is a redirect: those that are followed do not reach a spider."""
-        if response.status in _REDIRECTS and is_to_be_stored(response, self._table):
-            self._table.put_soon(redirect_of(response, self._table.methods))
+    def response_downloaded(self, response: Response, request: Request) -> None:
+        """Put *response* if a spider may not get it: if Scrapy follows it, retries it, or cannot decode it."""
+        # What components fetch for themselves, robots.txt and the files of media pipelines, is not the spider's.
+        if request.callback is NO_CALLBACK:
+            return
+        body, problem = decoded(response)
+        max_size = request.meta.get("download_maxsize", self._max_size)
+        is_dropped = bool(problem) or 0 < max_size < len(body)
+        if not (is_dropped or response.status in self._not_for_spiders or may_refresh(body)):
+            return
+        # Scrapy sets it later, and the method of the request is needed.
+        response.request = response.request or request
+        putting = None
+        if is_to_be_stored(response, self._table):
+            try:
+                page = page_of(response, self._table.methods)
+            except WebTableError as exc:
+                self._table.outcomes.failed(response.url, exc)
+            else:
+                if 0 < max_size < len(body):
+                    page = replace(page, body=None, truncated=True)
+                putting = self._table.put_soon(page)
+        self._table.early[request] = EarlyPage(body, putting)
+
+    def process_response(self, request: Request, response: Response, spider: Spider | None = None) -> Response:
+        """Return *response*; one of Scrapy's HTTP cache is put as those are that were downloaded."""
+        if "cached" in response.flags and FROM_TABLE not in response.flags:
+            self.response_downloaded(response, request)
+        return response
 
     def process_spider_input(self, response: Response, spider: Spider | None = None) -> None:
-        """Put *response*, unless it answers a method that is left out, which is counted."""
-        is_known = FROM_TABLE in response.flags or response.status in _REDIRECTS
-        if is_known or not is_to_be_stored(response, self._table):
+        """Put *response* unless it was put already, or answers a method that is left out, which is counted."""
+        if FROM_TABLE in response.flags or self._is_early(response) or not is_to_be_stored(response, self._table):
             return
         try:
             self._under_way[response] = self._table.put_soon(page_of(response, self._table.methods))
         except WebTableError as exc:
             self._table.outcomes.failed(response.url, exc)
+
+    def _is_early(self, response: Response) -> bool:
+        """Whether *response* was put, or left out, when it was downloaded; not if a middleware has changed it since."""
+        early = None if response.request is None else self._table.early.get(response.request)
+        if early is None or early.putting is None:
+            return early is not None
+        self._under_way[response] = early.putting
+        return early.body == decoded(response).body
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None

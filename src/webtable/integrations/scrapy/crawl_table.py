@@ -10,7 +10,8 @@ from collections import Counter, deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
+from weakref import WeakKeyDictionary
 
 from scrapy import signals
 from twisted.internet.defer import Deferred
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy.crawler import Crawler
+    from scrapy.http import Request
     from scrapy.settings import BaseSettings
     from scrapy.statscollectors import StatsCollector
 
@@ -232,6 +234,13 @@ def _fired(future: Future[T]) -> Deferred[T]:
     return deferred
 
 
+class EarlyPage(NamedTuple):
+    """The body of a response that was put when it was downloaded, and its pending put; None if it was left out."""
+
+    body: bytes
+    putting: Future[None] | None
+
+
 class CrawlTable:
     """The table in the settings of a crawler; `CrawlTable.of(crawler)` is the same object for all of its components.
 
@@ -243,6 +252,8 @@ class CrawlTable:
     def __init__(self, crawler: Crawler) -> None:
         settings = TableSettings.of(crawler.settings)
         self.methods: Final = settings.methods
+        self.early: Final[WeakKeyDictionary[Request, EarlyPage]] = WeakKeyDictionary()
+        """What was put before the other components got its response, by its request."""
         self.table: WebTable = webtable.open(settings.url, **settings.opening)
         self.outcomes: Final = CrawlCounts(self.table)
         self._apart: WriterProcess | None = None

@@ -35,8 +35,8 @@ class ConditionalMiddleware:
     """Adds the validators of stored pages to requests, and stores a 304 as a capture of the unchanged page.
 
     The spider gets the stored body as a response with status 200 and the flags `FROM_TABLE` and `NOT_MODIFIED`. Put it
-    between the middlewares for retries and for redirects (560). Requests that have validators already are left alone,
-    and so are those whose meta has `webtable_conditional` as False.
+    behind Scrapy's middlewares for redirects (610), which then follow a meta refresh of the stored body. Requests that
+    have validators already are left alone, and so are those whose meta has `webtable_conditional` as False.
     """
 
     def __init__(self, table: CrawlTable, crawler: Crawler) -> None:
@@ -145,6 +145,9 @@ class WebTableCacheStorage:
     def store_response(self, spider: Spider, request: Request, response: Response) -> None:
         """Store *response*; failures are logged and counted in the statistics."""
         if request.method != "GET":
+            return
+        if request in self._table.early:
+            response.flags.append(FROM_TABLE)
             return
         try:
             page = page_of(response.replace(url=request.url))
