@@ -3,13 +3,14 @@
     python examples/crawler.py STORE URL...
 
 Fetches the URLs, those that stored pages of their hosts link to, and pages that were not fetched for a day. A host is
-asked for one page at a time, others meanwhile. All that has to be remembered is in the table: end it at any time, and
-run it again. Needs httpx and protego.
+asked for one page at a time, others meanwhile. All that has to be remembered is in the table: end it at any time, by
+Ctrl-C or SIGTERM, and run it again. Needs httpx and protego.
 """
 
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 from collections import defaultdict
 from contextlib import suppress
@@ -23,6 +24,8 @@ from webtable import Page, aio
 
 AGENT = "webtable-example"
 LONGEST_WAIT = 120.0
+LARGEST_BODY = 10_000_000  # HBase takes little more in a cell; a larger body is stored cut off
+FAILURES = (httpx.HTTPError, httpx.InvalidURL, UnicodeError)  # the last: a host name that cannot be looked up
 
 
 class Crawler:
@@ -68,7 +71,7 @@ class Crawler:
         robots = str(httpx.URL(url).join("/robots.txt"))
         if robots not in self.rules:
             text = "User-agent: *\nDisallow: /"
-            with suppress(httpx.HTTPError):
+            with suppress(*FAILURES):
                 response = await self.client.get(robots, follow_redirects=True)
                 if response.status_code < 500:
                     text = response.text if response.is_success else ""
@@ -76,20 +79,17 @@ class Crawler:
         return self.rules[robots]
 
     async def fetch(self, url: str) -> None:
-        """Fetch one page, and store what comes."""
+        """Fetch one page, and store what comes: a page, an error, a redirect, or that it has not changed (304)."""
         for _ in range(3):
             try:
                 response = await self.client.get(url, headers=await self.table.validators(url))
-            except httpx.HTTPError as exc:
+            except FAILURES as exc:
                 print(f"{url}: {exc!r}", file=sys.stderr)
                 return
             if response.status_code not in (429, 503):
                 break
             await asyncio.sleep(seconds_until(response.headers.get("retry-after", "")))
-        if response.status_code == 304:
-            await self.table.put_not_modified(url, headers=response.headers)
-        else:
-            await self.writer.put(Page.from_response(response))
+        await self.writer.put(Page.from_response(response))
         if response.next_request is not None and response.next_request.url.netloc == response.url.netloc:
             self.redirected.add(str(response.next_request.url))
 
@@ -118,10 +118,23 @@ async def crawl(
     async with (
         httpx.AsyncClient(headers={"User-Agent": AGENT}, timeout=30, proxy=proxy) as client,
         aio.open(store, create=True) as table,
-        table.writer() as writer,
+        table.writer(max_body=LARGEST_BODY) as writer,
     ):
         await Crawler(table, writer, client, pause).run(seeds, older_than, most)
 
 
+async def main(store: str, *seeds: str) -> None:
+    """Crawl until it is done, or until SIGTERM: what was fetched by then is stored."""
+    crawling = asyncio.ensure_future(crawl(store, [*seeds]))
+    with suppress(NotImplementedError):  # of Windows, which has no such signal
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, crawling.cancel)
+    await crawling
+
+
 if __name__ == "__main__":
-    asyncio.run(crawl(sys.argv[1], sys.argv[2:]))
+    try:
+        asyncio.run(main(*sys.argv[1:]))
+    except asyncio.CancelledError:
+        sys.exit(128 + signal.SIGTERM)
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)

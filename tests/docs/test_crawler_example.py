@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import os
+import signal
+import subprocess
+import sys
 import time
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
@@ -18,6 +22,7 @@ pytest.importorskip("protego")
 from benchmarks.crawl_site import Answer, served
 
 import webtable
+from trap_site import HOME, NOT_BY_HTTPX, STORED, trap_site
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "crawler.py"
 HOSTS = ("a.example.com", "b.example.com")
@@ -153,3 +158,45 @@ def test_it_follows_redirects_within_a_host(run, site):
 
     assert stored[moved].title == "50"
     assert "http://elsewhere.example/" not in [one.url for one in site.asked]
+
+
+@pytest.mark.slow
+def test_it_survives_a_site_of_traps_and_stores_all_of_it_by_two_runs(crawler, tmp_path, capsys):
+    store = str(tmp_path / "crawl.db")
+
+    with trap_site() as site:
+        for _ in range(2):
+            run = crawler.crawl(store, [HOME], older_than=timedelta(0), pause=0.0, most=90, proxy=site.proxy)
+            asyncio.run(run)
+
+    with webtable.open(store) as table:
+        found = {page.url.removeprefix(HOME): page.status for page in table.pages("traps.example")}
+    # An error is asked for again by the next run, and what is behind it is found by the one after that.
+    expected = {
+        path: answer.status for path, answer in STORED.items() if path not in {*NOT_BY_HTTPX, "behind-recovers"}
+    }
+    assert {path: found.get(path) for path in expected} == expected
+    assert "/dropped: RemoteProtocolError" in capsys.readouterr().err
+    assert 0 < site.days_asked() < 180
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("end", "exit_status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_it_stores_what_it_has_fetched_when_it_is_stopped(tmp_path, end, exit_status):
+    store, urls = str(tmp_path / "crawl.db"), [f"{SEEDS[0]}1", f"{SEEDS[0]}2"]
+    with served({urls[0]: page_of(1), urls[1]: page_of(2, seconds=60)}) as site:
+        process = subprocess.Popen(
+            [sys.executable, "-W", "error::ResourceWarning", str(EXAMPLE), store, *urls],
+            env=os.environ | {"http_proxy": site.proxy},
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )
+        while process.poll() is None and urls[1] not in [asked.url for asked in site.asked]:
+            time.sleep(0.01)
+        process.send_signal(end)
+        _, errors = process.communicate(timeout=60)
+
+    assert (process.returncode, errors) == (exit_status, "")
+    with webtable.open(store) as table:
+        assert [page.url for page in table.pages("example.com")] == urls[:1]
