@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from webtable.repository.answers.columns import PAGES, Column, Columns, Form, column, read_for
     from webtable.repository.answers.listing import SITE, Listing, ListingOption
     from webtable.repository.answers.results import Limited
-    from webtable.repository.arguments import TIME_FORMS, duration_of, is_ago, parse_time
+    from webtable.repository.arguments import TIME_FORMS, duration_of, is_ago, parse_time, status_codes
     from webtable.repository.reading.scope import named_site
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "named_site",
     "parse_time",
     "read_for",
+    "status_codes",
 ]
 
 if not TYPE_CHECKING:  # a type checker would assume that every name exists
@@ -44,7 +45,7 @@ if not TYPE_CHECKING:  # a type checker would assume that every name exists
             "webtable.repository.answers.columns": ("PAGES", "Column", "Columns", "Form", "column", "read_for"),
             "webtable.repository.answers.listing": ("SITE", "Listing", "ListingOption"),
             "webtable.repository.answers.results": ("Limited",),
-            "webtable.repository.arguments": ("TIME_FORMS", "duration_of", "is_ago", "parse_time"),
+            "webtable.repository.arguments": ("TIME_FORMS", "duration_of", "is_ago", "parse_time", "status_codes"),
             "webtable.repository.reading.scope": ("named_site",),
         },
     )

@@ -45,6 +45,7 @@ def left() -> set[str]:
         (["a.example"], {"https://a.example/", "https://a.example/gone", "https://www.a.example/old"}),
         (["https://a.example/", "--status", "404"], {"https://a.example/gone"}),
         (["--older-than", "400d", "all"], {"https://www.a.example/old"}),
+        (["--status", "4XX", "all"], {"https://a.example/gone"}),
         (["--status", "404", "--status", "500", "all"], {"https://a.example/gone"}),
     ],
 )

@@ -72,6 +72,7 @@ LISTINGS = {
     "pages of a size": (["pages", "example.com", "--min-size", "1kB"], [BIG]),
     "pages up to a size": (["pages", "example.com", "--max-size", "10B"], [OLD]),
     "pages of a type": (["pages", "example.com", "--type", "application/pdf"], []),
+    "pages with a class of statuses": (["pages", "example.com", "--status", "3xx", "--status", "404"], [GONE, OLD]),
     "all pages": (["pages", "all", "--status", "404"], [GONE]),
     "hosts": (["hosts"], ["docs.example.com", "example.com", "other.example"]),
     "hosts of a domain": (["hosts", "docs.example.com"], ["docs.example.com"]),

@@ -48,6 +48,7 @@ WRONG = {
         "content.block_size='ABC' must be a whole number",
     ),
     "a media type": (["pages", "example.com", "--type", "html"], "--type 'html' must be a media type"),
+    "a class of statuses": (["pages", "example.com", "--status", "3x"], "a class of them, as in 404 or 3xx"),
     "a status": (["pages", "example.com", "--status", "1000"], "must be a status code, from 0 to 999"),
     "an index that is not there": (["index", "add", "no_such:index"], "cannot be imported: No module named 'no_such'"),
     "a method": (["indexed", "host"], "ask for webtable hosts"),

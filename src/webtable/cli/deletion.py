@@ -20,7 +20,7 @@ from webtable.display import harmless
 from webtable.display.text import plural, size_text
 from webtable.maintenance import DeletedPage, Deletions
 from webtable.progress import progress_bar
-from webtable.questions import named_site
+from webtable.questions import named_site, status_codes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,7 +85,10 @@ def delete_pages(
     fetched_before: Annotated[
         str | None, typer.Option("--older-than", metavar="TIME", help="Pages last fetched before this, as in 400d.")
     ] = None,
-    status: Annotated[list[int] | None, typer.Option(help="Pages with this status code; may be repeated.")] = None,
+    status: Annotated[
+        list[str] | None,
+        typer.Option(help="Pages with this status code, or of this class, as in 4xx; may be repeated."),
+    ] = None,
     and_links: Annotated[
         bool, typer.Option("--and-links", help="Also what names them: links on other pages, their texts, counts.")
     ] = False,
@@ -112,9 +115,8 @@ def delete_pages(
     check_confirmable(_PURPOSE, yes=yes or dry_run)
     before = parse_times(older_than=fetched_before)["older_than"]
     with session(ctx).open() as table:
-        run = partial(
-            table.delete_pages, named_site(site), status=status or None, fetched_before=before, and_links=and_links
-        )
+        codes = status_codes(status or ()) or None
+        run = partial(table.delete_pages, named_site(site), status=codes, fetched_before=before, and_links=and_links)
         total = None
         if dry_run or not yes:
             would = _counted(run)

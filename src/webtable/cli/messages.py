@@ -107,8 +107,10 @@ def why_empty(table: WebTable, site: str | None) -> str:
 
 def impossible_status(options: Mapping[str, Any]) -> str:
     """The message that no page can have the status in *options*, "" if one can."""
+    from webtable.questions import status_codes
+
     status = options.get("status") or ()
-    statuses = [status] if isinstance(status, int) else status
+    statuses = [status] if isinstance(status, int) else status_codes(status)
     if impossible := [number for number in statuses if number not in _STATUSES]:
         return f"no server answers with {', '.join(map(str, impossible))}, statuses are from 100 to 599"
     return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal, get_args
@@ -61,6 +61,42 @@ TIME_FORMS = (
 """How a moment may be written, for help texts."""
 
 DURATIONS = "30m, 6h or 2d"
+
+_STATUS_CLASS = re.compile(r"([1-9])xx", re.IGNORECASE)
+
+
+def status_codes(texts: Iterable[str]) -> list[int]:
+    """Return the status codes that *texts* name, each a code or a class of them; raises `InvalidArgument`.
+
+    >>> status_codes(["404", "3xx"])[:3], status_codes(["3xx"])[-1]
+    ([404, 300, 301], 399)
+    """
+    codes: list[int] = []
+    for text in texts:
+        if named := _STATUS_CLASS.fullmatch(text.strip()):
+            codes += range(int(named[1]) * 100, int(named[1]) * 100 + 100)
+            continue
+        try:
+            codes.append(int(text))
+        except ValueError:
+            raise InvalidArgument(
+                f"status={text[:40]!r} must be a status code or a class of them, as in 404 or 3xx"
+            ) from None
+    return codes
+
+
+def status_words(codes: Iterable[int]) -> str:
+    """Return *codes* in words, a whole class of them as such.
+
+    >>> status_words([404, *range(300, 400)])
+    '3xx or 404'
+    """
+    rest = set(codes)
+    classes = [first for first in range(100, 1000, 100) if rest.issuperset(range(first, first + 100))]
+    words = {first: f"{first // 100}xx" for first in classes}
+    words |= {code: str(code) for code in rest if code // 100 * 100 not in words}
+    return " or ".join(words[code] for code in sorted(words))
+
 
 _AGO = re.compile(r"(\d+(?:\.\d+)?)\s*([wdhms])")
 _UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}

@@ -19,7 +19,7 @@ from webtable.repository.answers.arrow_pages import in_batches
 from webtable.repository.answers.columns import PAGES, column_names, pages_with
 from webtable.repository.answers.listing import BY_URL, MAX_SIZE, MIN_SIZE, SITE, Listing, ListingOption
 from webtable.repository.answers.results import Explanation, Question
-from webtable.repository.arguments import check_numbers
+from webtable.repository.arguments import check_numbers, status_codes, status_words
 from webtable.repository.hosts.entries import narrowed_ranges, site_meant
 from webtable.repository.questions.findings import FINDINGS, TESTS, Finding, in_another_language
 from webtable.repository.reading.page_counts import language_code
@@ -300,7 +300,12 @@ LISTING = Listing(
     orders=BY_URL,
     options=(
         SITE,
-        ListingOption("status", "Only with this status code; may be given more than once.", "number", is_many=True),
+        ListingOption(
+            "status",
+            "Only with this status code, or of this class, as in 3xx; may be given more than once.",
+            is_many=True,
+            read=status_codes,
+        ),
         ListingOption("content_type", "Only of this media type, as in text/html.", flag="type"),
         MIN_SIZE,
         MAX_SIZE,
@@ -309,7 +314,7 @@ LISTING = Listing(
     ),
     examples=(
         "webtable pages example.com --limit 20",
-        "webtable pages https://docs.example.com/guide/ --status 404 --status 410",
+        "webtable pages https://docs.example.com/guide/ --status 3xx --status 404",
         "webtable pages https://example.com/ --columns url,title,etag --format csv",
         "webtable pages all --type application/pdf --min-size 5MB",
         "webtable pages example.com --finding noindex --columns url,robots,robots_by_bot",
@@ -366,7 +371,7 @@ class Condition(NamedTuple):
         check_numbers(min_size=low, max_size=high)
         if low is not None and high is not None and high < low:
             raise InvalidArgument(f"max_size={high} is below ", Argument("min_size", low))
-        statuses = None if wanted is None else " or ".join(map(str, sorted(wanted))) or "none"
+        statuses = None if wanted is None else status_words(wanted) or "none"
         conditions = {**self._asdict(), "status": statuses}
         label = "".join(f", {name} {value}" for name, value in conditions.items() if value is not None)
         if not label:
