@@ -125,9 +125,10 @@ def test_a_redirect_for_ever_is_stored(crawls):
     assert crawl.counts("stored") == [len(site.asked)] == [8], crawl.log
 
 
-def test_what_scrapy_cannot_decode_and_drops_is_stored(crawls):
+def test_what_scrapy_cannot_decode_is_stored_as_far_as_it_goes(crawls):
     bomb = gzip.compress(b"<title>Large</title>" + bytes(5_000_000))
     with served({HOME: old(bomb, Content_Encoding="gzip")}) as site:
+        site.add(f"{HOME}cut", old(gzip.compress(bytes(range(256)), 0)[:-100], Content_Encoding="gzip"))
         site.add(f"{HOME}false", old(b"\x1f\x8bno gzip", Content_Encoding="gzip"))
 
         crawl = crawls.run(site, "quiet", [*site.answers], RESPONSES | {"DOWNLOAD_MAXSIZE": 1_000_000})
@@ -135,6 +136,7 @@ def test_what_scrapy_cannot_decode_and_drops_is_stored(crawls):
     stored = stored_in(crawls)
     assert {url: (page.body, page.truncated) for url, page in stored.items()} == {
         HOME: (None, True),
+        f"{HOME}cut": (bytes(range(164)), True),
         f"{HOME}false": (b"\x1f\x8bno gzip", False),
     }, crawl.log
 

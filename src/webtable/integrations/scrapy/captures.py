@@ -51,13 +51,14 @@ _NEEDED: Final = frozenset({"url", "body"})
 def page_of(response: Response, methods: frozenset[str] | None = DEFAULT_METHODS) -> Page:
     """Return *response* as a page fetched now, `truncated` if its body is incomplete.
 
-    A body that Scrapy has not decoded yet is decoded; one that is too large for that is left out. Raises
-    `InvalidArgument` for one to another method than *methods*.
+    A body that Scrapy has not decoded yet is decoded as far as that goes; one that is too large then is left out.
+    Raises `InvalidArgument` for one to another method than *methods*.
     """
     page = Page.from_response(response, fetched_at=datetime.now(UTC), methods=methods)
     if page.body and "Content-Encoding" in response.headers:
         body, problem = decoded(response)
-        page = replace(page, body=body or None, truncated=problem is not None and not body)
+        # A body that no encoding fits is kept as it came.
+        page = replace(page, body=body or None, truncated=problem is not None and body != page.body)
     return replace(page, truncated=True) if _CUT.intersection(response.flags) else page
 
 
