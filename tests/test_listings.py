@@ -75,8 +75,9 @@ def test_its_options_are_arguments_of_the_method(name):
     parameters = inspect.signature(method_of(webtable.WebTable, TableLinks, listing)).parameters
 
     known = set(parameters) | (set(webtable.answers.PageOptions.__annotations__) if "options" in parameters else set())
-    assert listing.takes <= known
-    assert known - listing.takes - {"self", "options"} <= {"limit", "after", "order", "columns"}
+    takes = {option.part_of or option.name for option in listing.options}
+    assert takes <= known
+    assert known - takes - {"self", "options"} <= {"limit", "after", "order", "columns"}
     assert listing.is_of_pages == ("columns" in known)
     for option in listing.options:
         if option.default is not None and name != "crawls":  # whose gap is a `timedelta` in Python

@@ -9,6 +9,7 @@
     webtable.maintenance  options and reports of operating a table
     webtable.metrics      snapshots of the metrics
     webtable.records      tables of records under a row key of your own
+    webtable.url_filter   which URLs are wanted
     webtable.rowkey       row keys
     webtable.schema       layouts, tables and column families
     webtable.store        the port to stores
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from webtable.repository.table.opening import create, open
     from webtable.repository.table.web_table import WebTable
     from webtable.repository.writing.writer import Writer
+    from webtable.url_filter import URLFilter
 
 __all__ = [
     "ALL",
@@ -43,6 +45,7 @@ __all__ = [
     "KeyedTable",
     "Link",
     "Page",
+    "URLFilter",
     "WebTable",
     "WebTableError",
     "WriteFailed",
@@ -62,6 +65,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "webtable.repository.reading.scope": ("ALL", "HostOnly"),
     "webtable.repository.table.web_table": ("WebTable",),
     "webtable.repository.writing.writer": ("Writer",),
+    "webtable.url_filter": ("URLFilter",),
 }
 _MODULES = (
     "aio",
@@ -82,6 +86,7 @@ _MODULES = (
     "schema",
     "store",
     "testing",
+    "url_filter",
     "writing",
 )
 

@@ -10,13 +10,15 @@ from webtable._late import late
 if TYPE_CHECKING:
     from webtable.repository.answers.catalogue import GROUPS, LISTINGS, ListedQuestion
     from webtable.repository.answers.columns import PAGES, Column, Columns, Form, column, read_for
-    from webtable.repository.answers.listing import SITE, Listing, ListingOption
+    from webtable.repository.answers.listing import EXCLUDE, INCLUDE, SITE, Listing, ListingOption, with_filter
     from webtable.repository.answers.results import Limited
     from webtable.repository.arguments import TIME_FORMS, duration_of, is_ago, parse_time, status_codes
     from webtable.repository.reading.scope import named_site
 
 __all__ = [
+    "EXCLUDE",
     "GROUPS",
+    "INCLUDE",
     "LISTINGS",
     "PAGES",
     "SITE",
@@ -35,6 +37,7 @@ __all__ = [
     "parse_time",
     "read_for",
     "status_codes",
+    "with_filter",
 ]
 
 if not TYPE_CHECKING:  # a type checker would assume that every name exists
@@ -43,7 +46,14 @@ if not TYPE_CHECKING:  # a type checker would assume that every name exists
         {
             "webtable.repository.answers.catalogue": ("GROUPS", "LISTINGS", "ListedQuestion"),
             "webtable.repository.answers.columns": ("PAGES", "Column", "Columns", "Form", "column", "read_for"),
-            "webtable.repository.answers.listing": ("SITE", "Listing", "ListingOption"),
+            "webtable.repository.answers.listing": (
+                "EXCLUDE",
+                "INCLUDE",
+                "SITE",
+                "Listing",
+                "ListingOption",
+                "with_filter",
+            ),
             "webtable.repository.answers.results": ("Limited",),
             "webtable.repository.arguments": ("TIME_FORMS", "duration_of", "is_ago", "parse_time", "status_codes"),
             "webtable.repository.reading.scope": ("named_site",),

@@ -30,6 +30,7 @@ from webtable.errors import ExpiredCapture, StoreFull, StoreRefused, TableNotFou
 from webtable.formats import ReadReport, lines_of, read_pages
 from webtable.ingest.files import holds_pages
 from webtable.ingest.report import Failures, IngestReport, ignored_fields, names_text
+from webtable.questions import with_filter
 from webtable.store import adapter_of
 
 if TYPE_CHECKING:
@@ -240,6 +241,8 @@ def ingest(
         str | None,
         typer.Option(metavar="A,B|all", help="The methods whose answers to store, as in GET,POST. Default: GET."),
     ] = None,
+    include: options.IncludeOption = None,
+    exclude: options.ExcludeOption = None,
     max_body: Annotated[str | None, typer.Option(metavar="SIZE", help="Cut bodies over this size, as in 5MB.")] = None,
     limit: options.LimitOption = None,
     detect_language: options.LanguageOption = False,
@@ -308,6 +311,7 @@ def ingest(
         webtable ingest --workers 4 crawls/*.warc.gz
         webtable ingest pages.jsonl --types all
         webtable ingest --methods GET,POST crawl.warc.gz
+        webtable ingest crawl.warc.gz --include //example.com --exclude '/calendar/**'
         webtable ingest books.warc.gz --limit parsed=64MB --limit seconds=20
         webtable ingest clueweb.warc.gz --verify-digests --date-fallback 2009-03-06
         curl -s https://example.com/crawl.warc.gz | webtable ingest -
@@ -325,6 +329,7 @@ def ingest(
     ingest_options = IngestOptions(
         types=options.parse_types(types),
         methods=options.parse_methods(methods),
+        urls=with_filter({"include": include, "exclude": exclude}).get("urls"),
         limits=options.parse_limits(limit or ()),
         batch=batch,
         max_body=parse_size("max-body", max_body) if max_body else None,

@@ -21,7 +21,18 @@ from webtable.display import harmless
 from webtable.display.text import parse_size, plural
 from webtable.errors import InvalidArgument
 from webtable.formats import ENDINGS, FORMATS, format_of, write_rows
-from webtable.questions import LISTINGS, Column, Columns, Limited, Listing, ListingOption, is_ago, parse_time, read_for
+from webtable.questions import (
+    LISTINGS,
+    Column,
+    Columns,
+    Limited,
+    Listing,
+    ListingOption,
+    is_ago,
+    parse_time,
+    read_for,
+    with_filter,
+)
 
 if TYPE_CHECKING:
     from webtable import WebTable
@@ -114,7 +125,7 @@ def _option(option: ListingOption) -> tuple[Any, Any]:
 
 def _asked(listing: Listing, options: dict[str, Any], listed: _Listed) -> dict[str, Any]:
     """The *options* of the command line as arguments of the question."""
-    arguments = {option.name: _value(option, options[option.name]) for option in listing.options}
+    arguments = with_filter({option.name: _value(option, options[option.name]) for option in listing.options})
     if options["order"] is not None:
         arguments["order"] = options["order"].value
     if listing.is_of_pages:

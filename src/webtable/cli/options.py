@@ -18,7 +18,7 @@ from webtable.cli.output import parse_days, parse_names, parse_versions
 from webtable.cli.session import CommandSession, import_indexes
 from webtable.display.text import parse_size
 from webtable.errors import InvalidArgument
-from webtable.questions import SITE, named_site
+from webtable.questions import EXCLUDE, INCLUDE, SITE, named_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -170,6 +170,8 @@ LimitOption = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=VALUE", help="Another limit for what is read, as in parsed=64MB; may be repeated."),
 ]
+IncludeOption = Annotated[list[str] | None, typer.Option("--include", metavar=INCLUDE.metavar, help=INCLUDE.help)]
+ExcludeOption = Annotated[list[str] | None, typer.Option("--exclude", metavar=EXCLUDE.metavar, help=EXCLUDE.help)]
 LanguageOption = Annotated[
     bool,
     typer.Option(

@@ -34,6 +34,7 @@ from webtable.formats.read_report import (
     ReadReport,
     check_announced,
     check_fields,
+    count,
     decoded_json,
 )
 from webtable.formats.wacz import MAGIC as ZIP
@@ -51,6 +52,8 @@ from webtable.rowkey import canonical_url
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Collection, Iterator
+
+    from webtable.url_filter import URLFilter
 
 
 # --- JSON Lines -------------------------------------------------------------------------------------------------------
@@ -321,6 +324,7 @@ def read_pages(
     verify_digests: bool = False,
     date_fallback: datetime | None = None,
     methods: Collection[str] | None = DEFAULT_METHODS,
+    urls: URLFilter | None = None,
     limits: ReadLimits = DEFAULT_LIMITS,
     start: Place | None = None,
 ) -> Iterator[Page]:
@@ -333,10 +337,11 @@ def read_pages(
     digests of WARC records, of their blocks and payloads, and `date_fallback`, with a timezone, is the date of WARC
     records that have none, or an impossible one. `methods` are those of requests whose responses are returned from WARC
     and HAR files (None or {"*"}: all). The URL of an answer to another method than GET has the method and what was sent
-    in its query, as in `__wb_method=POST&name=value`; a response without a request counts as one to GET. `report` is
-    kept up to date while reading. `limits` bounds memory and time; a record over a limit is skipped, or returned
-    without title and links, and counted. With `start`, a `place` of the report of an earlier read, reading begins after
-    that record; this needs a seekable file with the same content.
+    in its query, as in `__wb_method=POST&name=value`; a response without a request counts as one to GET. Pages whose
+    URL the filter `urls` refuses are left out, and counted by its rule; the URL of a page stays as it is in the file.
+    `report` is kept up to date while reading. `limits` bounds memory and time; a record over a limit is skipped, or
+    returned without title and links, and counted. With `start`, a `place` of the report of an earlier read, reading
+    begins after that record; this needs a seekable file with the same content.
 
     A damaged record is reported and skipped, and so is a damaged gzip or zstd member, a row group of Parquet, or what
     follows a WARC record of a wrong length up to the next record, with the number of bytes. A file that cannot be read
@@ -357,11 +362,33 @@ def read_pages(
         date_fallback=given_moment("date_fallback", date_fallback),
     )
     complete = partial(_filled, report=report, limits=limits, detect_language=detect_language)
-    return _pages(source, report, warc, complete if extract else with_header_fields)
+    return _pages(source, report, warc, complete if extract else with_header_fields, _wanted(urls, report))
+
+
+def _wanted(urls: URLFilter | None, report: ReadReport) -> Callable[[Page], bool] | None:
+    """Return a test whether a page is of the wanted *urls*, which counts those that are not; None if all are."""
+    if urls is None:
+        return None
+    from webtable.url_filter import checked_filter  # it imports RE2
+
+    explain = checked_filter(urls).explain
+
+    def is_wanted(page: Page) -> bool:
+        decision = explain(page.url)
+        if not decision.is_allowed:
+            count(report.other_urls, decision.rule)
+            report.pages -= 1
+        return decision.is_allowed
+
+    return is_wanted
 
 
 def _pages(
-    source: str | Path | BinaryIO, report: ReadReport, options: WARCOptions, completed: Callable[[Page], Page]
+    source: str | Path | BinaryIO,
+    report: ReadReport,
+    options: WARCOptions,
+    completed: Callable[[Page], Page],
+    is_wanted: Callable[[Page], bool] | None,
 ) -> Iterator[Page]:
     already = report.good_records  # of earlier reads, as a report adds up
     begin, skip = report.place
@@ -374,7 +401,8 @@ def _pages(
             for part in _parts(file, begin):
                 blocks = _blocks(file, part, name, report)
                 stream = ByteStream(blocks, options.limits, begin=part.begin, probe=_probe(file, part))
-                yield from map(completed, _read(stream, file, name, report, options, skip=skip))
+                pages = _read(stream, file, name, report, options, skip=skip)
+                yield from map(completed, pages if is_wanted is None else filter(is_wanted, pages))
                 skip = 0
         except DamagedFile as exc:
             begin = stream.begin if stream else begin

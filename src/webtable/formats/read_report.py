@@ -78,6 +78,8 @@ class ReadReport:
     """Counts of sound records that are not pages, or not of the wanted types, by media type, scheme or kind."""
     other_methods: Counter[str] = field(default_factory=Counter)
     """Counts of responses that were left out since their request was no GET, by its method."""
+    other_urls: Counter[str] = field(default_factory=Counter)
+    """Counts of pages that were left out by a filter of URLs, by its rule."""
     truncated: Counter[str] = field(default_factory=Counter)
     """Counts of pages that are marked `truncated`, by what says so: `WARC-Truncated`, `Content-Length`, `chunked`, or
     the content encoding that the body does not have, or that breaks off."""

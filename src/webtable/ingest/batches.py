@@ -27,6 +27,7 @@ from webtable.rowkey.urls import canonical_or_none
 if TYPE_CHECKING:
     from webtable.repository.table.web_table import WebTable
     from webtable.repository.writing.outcomes import PageOutcome, Retry
+    from webtable.url_filter import URLFilter  # noqa: TC004 - it imports RE2, which takes a moment
 
 
 # --- Division of files among workers ----------------------------------------------------------------------------------
@@ -92,6 +93,7 @@ class IngestOptions:
 
     types: Collection[str] | None = DEFAULT_TYPES
     methods: Collection[str] | None = DEFAULT_METHODS
+    urls: URLFilter | None = None
     limits: ReadLimits = DEFAULT_LIMITS
     batch: int = 500
     max_body: int | None = None
@@ -114,7 +116,9 @@ class IngestOptions:
     def made_with(self) -> str:
         """The options that decide what of a file is stored, as text."""
         names = [None if names is None else sorted(names) for names in (self.types, self.methods)]
-        others = (self.detect_language, self.verify_digests, self.date_fallback)
+        others: list[object] = [self.detect_language, self.verify_digests, self.date_fallback]
+        if self.urls is not None:  # a journal of before there was such a filter goes on
+            others.append(self.urls)
         return repr((*names, self.limits, self.max_body, *others))
 
 
@@ -173,6 +177,7 @@ def batches_of(
                 verify_digests=options.verify_digests,
                 date_fallback=options.date_fallback,
                 methods=options.methods,
+                urls=options.urls,
                 limits=options.limits,
                 start=unread.place,
             ):

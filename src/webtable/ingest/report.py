@@ -164,6 +164,8 @@ class IngestReport(IngestCounts):
             read.other_methods
             and f"{plural(read.other_methods.total(), 'answer')} to other methods left out "
             f"({names_text(read.other_methods)})",
+            read.other_urls
+            and f"{plural(read.other_urls.total(), 'page')} left out by their URLs ({names_text(read.other_urls)})",
             read.truncated
             and f"{plural(read.truncated.total(), 'page')} marked truncated ({names_text(read.truncated)})",
             read.redated and f"{plural(read.redated, 'page')} with the date of date_fallback",

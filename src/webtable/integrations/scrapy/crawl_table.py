@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter, deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 from weakref import WeakKeyDictionary
@@ -17,6 +17,7 @@ from scrapy import signals
 from twisted.internet.defer import Deferred
 
 import webtable
+from webtable import URLFilter
 from webtable.errors import InvalidArgument, WriteFailed
 from webtable.integrations.scrapy.writer_process import WriterProcess
 from webtable.page.methods import DEFAULT_METHODS, wanted_methods
@@ -58,6 +59,7 @@ _KNOWN = {
     "WEBTABLE_STORE_RESPONSES",
     "WEBTABLE_METHODS",
     "WEBTABLE_THREADS",
+    "WEBTABLE_URLS",
     "WEBTABLE_WRITER_PROCESS",
 }
 
@@ -67,7 +69,7 @@ class TableSettings:
     """The settings of a crawler: its table, the options to open it and to make its writer, and the concurrent reads.
 
     *apart* says whether pages are completed and stored in another process, *methods* which requests are answered by
-    pages, None for all.
+    pages, None for all, and *urls* which addresses are wanted.
     """
 
     url: str = field(repr=False)
@@ -76,6 +78,7 @@ class TableSettings:
     threads: int = THREADS
     apart: bool = False
     methods: frozenset[str] | None = DEFAULT_METHODS
+    urls: URLFilter | None = None
 
     @classmethod
     def of(cls, settings: BaseSettings) -> Self:
@@ -98,12 +101,24 @@ class TableSettings:
             _as(int, "WEBTABLE_THREADS", settings.get("WEBTABLE_THREADS", THREADS)),
             settings.getbool("WEBTABLE_WRITER_PROCESS"),
             _methods(settings),
+            _filter(settings),
         )
 
 
 def _methods(settings: BaseSettings) -> frozenset[str] | None:
     names = settings.getlist("WEBTABLE_METHODS", [*DEFAULT_METHODS])
     return wanted_methods(["*" if name.strip().lower() == "all" else name.strip() for name in names])
+
+
+def _filter(settings: BaseSettings) -> URLFilter | None:
+    """Return the filter of addresses, which may be given by its arguments, also in JSON."""
+    given = settings.get("WEBTABLE_URLS")
+    if given is None or isinstance(given, URLFilter):
+        return given
+    arguments = _dictionary(settings, "WEBTABLE_URLS")
+    if unknown := sorted(arguments.keys() - {field.name for field in fields(URLFilter)}):
+        raise InvalidArgument(f"WEBTABLE_URLS: {unknown[0]!r} is not an argument of webtable.URLFilter")
+    return URLFilter(**arguments)
 
 
 def _as(kind: type[Any], name: str, value: object) -> Any:
@@ -252,6 +267,7 @@ class CrawlTable:
     def __init__(self, crawler: Crawler) -> None:
         settings = TableSettings.of(crawler.settings)
         self.methods: Final = settings.methods
+        self.urls: Final = settings.urls
         self.early: Final[WeakKeyDictionary[Request, EarlyPage]] = WeakKeyDictionary()
         """What was put before the other components got its response, by its request."""
         self.table: WebTable = webtable.open(settings.url, **settings.opening)

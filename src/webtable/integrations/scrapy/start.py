@@ -26,8 +26,9 @@ AT_ONCE = 500
 class WebTableStart(scrapy.Spider):
     """A spider whose first requests are its start URLs, then the old pages of the table, then URLs not stored yet.
 
-    The latter two are limited to `allowed_domains`, if there are any. They are read in a thread, some hundred at a
-    time, when the crawler has nothing else to do. URLs that were fetched in the meantime are left out.
+    The latter two are limited to `allowed_domains`, if there are any, and to what `WEBTABLE_URLS` allows. They are read
+    in a thread, some hundred at a time, when the crawler has nothing else to do. URLs that were fetched in the
+    meantime are left out.
     """
 
     outdated_after: timedelta | None = None
@@ -51,9 +52,10 @@ class WebTableStart(scrapy.Spider):
         """
         # One time for all batches: a token is valid for the same question only.
         since = datetime.now(UTC) - age
+        urls = CrawlTable.of(self.crawler).urls
 
         def read(after: str | None, table: WebTable) -> Batch[Page]:
-            return table.outdated(site, not_fetched_since=since, after=after).page(size=AT_ONCE)
+            return table.outdated(site, not_fetched_since=since, urls=urls, after=after).page(size=AT_ONCE)
 
         async for page in self._items_of(read):
             yield scrapy.Request(page.url)
@@ -63,9 +65,10 @@ class WebTableStart(scrapy.Spider):
 
         Raises as `webtable.WebTable.links.discovered` does.
         """
+        urls = CrawlTable.of(self.crawler).urls
 
         def read(after: str | None, table: WebTable) -> Batch[str]:
-            return table.links.discovered(site, after=after).page(size=AT_ONCE)
+            return table.links.discovered(site, urls=urls, after=after).page(size=AT_ONCE)
 
         async for url in self._items_of(read):
             yield scrapy.Request(url)

@@ -39,6 +39,8 @@ class ListingOption:
     """Whether it names an index, which a shell completes."""
     read: Callable[[Any], Any] | None = None
     """The function that converts a value of the command line to that of the method."""
+    part_of: str | None = None
+    """The argument of the method that is made of it and of others, if it is not one itself."""
     example: str | None = None
     """A text of it for an example of the question, about https://example.com/, as tests of all questions ask it."""
 
@@ -89,6 +91,15 @@ class Listing:
     of_links: str | None = None
     """The name of its method, if that is one of `WebTable.links`."""
 
+    def __post_init__(self) -> None:
+        if self.has_urls:
+            object.__setattr__(self, "options", (*self.options, INCLUDE, EXCLUDE))
+
+    @property
+    def has_urls(self) -> bool:
+        """Whether its results are addresses, or of one address each, and it takes a filter of them."""
+        return self.is_of_pages or "url" in self.columns.listed
+
     def arguments(self, values: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         """Return the texts *values* of options, by their names, as arguments of the method; empty ones are left out.
 
@@ -106,7 +117,7 @@ class Listing:
                 arguments[option.name] = value if option.read is None else option.read(value)
             elif option.is_needed:
                 raise InvalidArgument(f"{option.name} is needed: {option.help}")
-        return arguments
+        return with_filter(arguments)
 
     def ask(self, table: object, arguments: Mapping[str, Any]) -> Results[Any]:
         """Return the answer of *table* for the *arguments* of the method."""
@@ -129,6 +140,20 @@ class Listing:
         return frozenset(option.name for option in self.options)
 
 
+def with_filter(options: dict[str, Any]) -> dict[str, Any]:
+    """Return *options* with a filter of addresses, `urls`, in place of the patterns `include` and `exclude`.
+
+    Raises `InvalidArgument` for a pattern that is none.
+    """
+    patterns = {name: options[name] for name in ("include", "exclude") if options.get(name)}
+    others = {name: value for name, value in options.items() if name not in {"include", "exclude"}}
+    if not patterns:
+        return others
+    from webtable.url_filter import URLFilter  # it imports RE2
+
+    return {**others, "urls": URLFilter(**patterns)}
+
+
 BY_URL = ("url", "storage")
 """The orders of answers that are read as rows."""
 SITE = ListingOption(
@@ -143,3 +168,18 @@ SITE = ListingOption(
 MIN_SIZE = ListingOption("min_size", "At least this many bytes, as in 5MB.", "size", metavar="SIZE")
 MAX_SIZE = ListingOption("max_size", "At most this many bytes.", "size", metavar="SIZE")
 URL = ListingOption("url", "The page's URL.", is_argument=True, is_needed=True, example="https://example.com/")
+INCLUDE = ListingOption(
+    "include",
+    "Only URLs that match this: a path with all below it, as in /docs; a glob, as in '/docs/**.html' (* within a "
+    "segment, ** anything); //host/path; or a regular expression of RE2 after re:. May be given more than once.",
+    metavar="PATTERN",
+    is_many=True,
+    part_of="urls",
+)
+EXCLUDE = ListingOption(
+    "exclude",
+    "No URLs that match this, written as for --include, which it overrides. May be given more than once.",
+    metavar="PATTERN",
+    is_many=True,
+    part_of="urls",
+)

@@ -10,13 +10,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, overload
 
 import msgspec
+from blake3 import blake3
 
 from webtable.display import harmless
 from webtable.display.markup import preformatted
 from webtable.display.text import plural
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.page.page import Page
-from webtable.repository.answers.arrow import arrow, batches_of
+from webtable.repository.answers.arrow import arrow, batches_of, first_rows
 from webtable.repository.answers.columns import column_names
 from webtable.repository.answers.tabular import SHOWN_ROWS, Tabular
 from webtable.repository.answers.tokens import place_in, token_of
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from webtable.repository.answers.columns import Column, Columns
     from webtable.repository.reading.read_ahead import Damage
+    from webtable.url_filter import URLFilter  # noqa: TC004 - it imports RE2, which takes a moment
 
 
 # --- Plans ------------------------------------------------------------------------------------------------------------
@@ -154,11 +156,12 @@ class Batch(ResultList[T]):
 
 
 class Window(NamedTuple):
-    """The requested part of an answer: its order, its limit, and the token after which it begins."""
+    """The requested part of an answer: its order, its limit, the token after which it begins, and the wanted URLs."""
 
     order: str
     limit: int | None = None
     after: str | None = None
+    urls: URLFilter | None = None
 
     def check(self, *orders: str) -> None:
         """Raise `InvalidArgument` for an order that is not one of *orders*, or a limit below 0."""
@@ -169,6 +172,10 @@ class Window(NamedTuple):
             raise InvalidArgument(f"order={self.order!r} must be {allowed}")
         if self.limit is not None and (type(self.limit) is not int or self.limit < 0):
             raise InvalidArgument(f"limit={self.limit!r} must be a number of results, 0 or more")
+        if self.urls is not None:
+            from webtable.url_filter import checked_filter
+
+            checked_filter(self.urls)
 
 
 class Question(ABC, Generic[T]):
@@ -221,8 +228,26 @@ class Question(ABC, Generic[T]):
 
     def answer(self) -> Results[T]:
         """Return the answer; raises `InvalidToken` for a token that is damaged, or of another question."""
-        order, limit, after = self.window
-        return Results(self, order, limit, place_in(after, self.title, order))
+        order, limit, after, urls = self.window
+        # A filter of nothing is none.
+        wanted = urls if urls is not None and urls.arguments else None
+        return Results(self, order, limit, place_in(after, _titled(self.title, wanted), order), _urls=wanted)
+
+
+def _titled(title: str, urls: URLFilter | None) -> str:
+    """Return the *title* of a question with the filter *urls*, of which nobody reads a thousand hosts."""
+    if urls is None:
+        return title
+    words = str(urls)
+    short = (
+        words
+        if len(words) <= _LONGEST_FILTER
+        else f"{words[:_LONGEST_FILTER]}… ({blake3(words.encode()).hexdigest()[:16]})"
+    )
+    return f"{title}, of URLs with {short}"
+
+
+_LONGEST_FILTER = 200
 
 
 class Repeatable(Protocol):
@@ -316,14 +341,16 @@ class Results(Tabular[T]):
     order: str
     limit: int | None
     after: bytes | None
+    _urls: URLFilter | None = field(default=None, repr=False)
+    """The filter of addresses that its results pass, if it has one."""
     _again: Repeatable | None = field(default=None, repr=False, compare=False)
     """How it was asked for, if it can be asked for again."""
     damaged: list[DamagedRow] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def question(self) -> str:
-        """The question in words."""
-        return self._question.title
+        """The question in words, to which its tokens belong."""
+        return _titled(self._question.title, self._urls)
 
     @property
     def as_of(self) -> datetime | None:
@@ -349,16 +376,37 @@ class Results(Tabular[T]):
         self.damaged.clear()
         if limit == 0:
             return iter(())
-        results = self._question.rows(self.after, limit, self._question.damage(self.damaged))
+        # How many pass a filter is not known.
+        expected = limit if self._urls is None else None
+        results = self._question.rows(self.after, expected, self._question.damage(self.damaged))
+        if self._urls is not None:
+            allows, url_of = self._urls.allows, self._url.of
+            results = (result for result in results if allows(url_of(result)))
         return results if limit is None else _first(results, limit)
 
     def _batches(self, columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
         if not any(column.source == "record" for column in columns):
             self.damaged.clear()
             damage = self._question.damage(self.damaged)
-            if (batches := self._question.batches(columns, self.after, self.limit, damage)) is not None:
+            if self._urls is not None:
+                needed = tuple(dict.fromkeys([*columns, self._url]))
+                batches = self._question.batches(needed, self.after, None, damage)
+                if batches is not None:
+                    return first_rows((self._allowed(batch, columns) for batch in batches), self.limit)
+            elif (batches := self._question.batches(columns, self.after, self.limit, damage)) is not None:
                 return batches
         return batches_of(self, columns)
+
+    @property
+    def _url(self) -> Column:
+        """The column that the filter is about."""
+        return self.columns.chosen(["url"])[0]
+
+    def _allowed(self, batch: pa.RecordBatch, columns: Sequence[Column]) -> pa.RecordBatch:
+        """Return the rows of *batch* that the filter allows, with these *columns*."""
+        allows = self._urls.allows if self._urls is not None else bool
+        is_allowed = arrow().array([allows(url) for url in batch["url"].to_pylist()], arrow().bool_())
+        return batch.filter(is_allowed).select([column.name for column in columns])
 
     def _reading(self, columns: Sequence[str] | None) -> Tabular[T]:
         names = column_names(columns)
@@ -419,7 +467,11 @@ class Results(Tabular[T]):
 
     def explain(self) -> Explanation:
         """Return how the question will be answered, without answering it."""
-        return self._question.explain()
+        plan = self._question.explain()
+        if self._urls is None:
+            return plan
+        note = "what is read is then compared with the filter of URLs"
+        return msgspec.structs.replace(plan, question=self.question, notes=(*plan.notes, note))
 
     def partitions(self, n: int) -> list[Partition[T]]:
         """Return the answer in *n* parts of about the same number of rows, as values that other processes can read.

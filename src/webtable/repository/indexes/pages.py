@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from webtable.repository.indexes.index import Index
     from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.reading.scope import Site
+    from webtable.url_filter import URLFilter
 
 PLACES_REMEMBERED = 1_000
 """For how many pages that it returned last an answer remembers where it found them."""
@@ -31,10 +32,11 @@ class PageOptions(TypedDict, total=False):
 
     `columns` names those of tables and frames; `body` (also for `text`), `outlinks` and `link_counts` are read only if
     they are named, and pages always have their other fields. At most `limit` pages are returned, in this `order`, after
-    the place of the page token `after`.
+    the place of the page token `after`, whose URLs the filter `urls` allows.
     """
 
     columns: Sequence[str] | None
+    urls: URLFilter | None
     limit: int | None
     after: str | None
     order: str | None
@@ -71,7 +73,8 @@ class IndexQuestion(TableQuestion[Page]):
     ) -> None:
         self.listing: Listing = listing
         order = options.get("order") or listing.orders[0]
-        scope, window = Scope.of(options.get("site")), Window(order, options.get("limit"), options.get("after"))
+        scope = Scope.of(options.get("site"))
+        window = Window(order, options.get("limit"), options.get("after"), options.get("urls"))
         super().__init__(context, scope, window)
         names = column_names(options.get("columns"))
         context.codec.select(names)

@@ -178,9 +178,8 @@ class DeadEndsQuestion(ScopeQuestion[Page]):
 
     def __init__(self, context: TableContext, kinds: Sequence[str], options: SitePageOptions) -> None:
         limit, order = options.get("limit"), options.get("order") or DEAD_ENDS.orders[0]
-        super().__init__(
-            context, Scope.of(options.get("site"), limit=limit), Window(order, limit, options.get("after"))
-        )
+        window = Window(order, limit, options.get("after"), options.get("urls"))
+        super().__init__(context, Scope.of(options.get("site"), limit=limit), window)
         self.kinds: Sequence[str] = kinds
         self.title: str = f"{self.pages.label} without links of the kinds {', '.join(kinds)}"
         names = column_names(options.get("columns"))

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.reading.scan import ScanSpec
     from webtable.repository.reading.scope import Scope
+    from webtable.url_filter import URLFilter
 
 
 # --- Whether pages link to URLs ---------------------------------------------------------------------------------------
@@ -286,6 +287,9 @@ class OrphansQuestion(ScopeQuestion[Page]):
         return sitemaps
 
 
+_MOST_CLEANED = 10_000
+"""How many of the URLs that it returned last, without a part, an answer remembers, so that it returns each once."""
+
 URLS = declared(str, "URL", column("url", "url", str))
 
 
@@ -314,6 +318,8 @@ class DiscoveredQuestion(ScopeQuestion[str]):
     def __init__(self, context: TableContext, scope: Scope, window: Window, kinds: Kinds) -> None:
         super().__init__(context, scope, window)
         self.kinds: tuple[LinkKind, ...] = checked_kinds(kinds)
+        self._dropped_from: dict[str, str] = {}
+        """The URLs of the rows of what was returned last without a part of it."""
         title = "URLs without a page" if scope.place is None else f"URLs of {scope.place} without a page"
         self.title: str = title + by_kinds(self.kinds)
 
@@ -323,10 +329,29 @@ class DiscoveredQuestion(ScopeQuestion[str]):
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[str]:
         self.context.indexes.ready(LINK.name, self.title)
         bare = _bare(self.context, replace(self.spec(), expected=expected), self.window.order, after)
-        return _linked(self.context, bare, expected, damage, Sources(kinds=self.kinds))
+        urls = _linked(self.context, bare, expected, damage, Sources(kinds=self.kinds))
+        wanted = self.window.urls
+        return urls if wanted is None or not wanted.drops else self._cleaned(urls, wanted)
 
     def url_of(self, result: str) -> str:
-        return result
+        return self._dropped_from.get(result, result)
+
+    def _cleaned(self, linked: Iterator[str], urls: URLFilter) -> Iterator[str]:
+        """Yield the *linked* URLs as they are to be fetched, without those that are stored so, or were yielded."""
+        context, columns = self.context, Wanted([self.context.codec.columns.page], keys_only=True)
+        returned = self._dropped_from = {}
+        for batch in pieces_of(linked, None, URLS_AT_ONCE):
+            cleaned = [(clean, url) for url in batch if (clean := urls.clean(url)) is not None]
+            others = list({clean for clean, url in cleaned if clean != url})
+            rows = context.read([context.key.encode(url) for url in others], columns)
+            stored = {url for url, row in zip(others, rows, strict=True) if row is not None}
+            for clean, url in cleaned:
+                if clean in stored or clean in returned:
+                    continue
+                returned[clean] = url
+                if len(returned) > _MOST_CLEANED:
+                    del returned[next(iter(returned))]
+                yield clean
 
 
 def _bare(context: TableContext, spec: ScanSpec, order: str, after: bytes | None) -> Iterator[bytes]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from webtable.repository.upkeep.recounts import Recount
     from webtable.repository.upkeep.repair import Drift, Maintenance
     from webtable.schema import IndexState, LayoutPlan
+    from webtable.url_filter import URLFilter
 
 
 # --- table.links ------------------------------------------------------------------------------------------------------
@@ -61,12 +62,20 @@ class TableLinks:
         window = Window(order, limit, after)
         return links.inlinks.InlinksQuestion(self._context, url, Scope.of(site), window, past=past).answer()
 
-    def of(self, url: str, *, limit: int | None = None, after: str | None = None, order: str = "page") -> Results[Link]:
+    def of(
+        self,
+        url: str,
+        *,
+        urls: URLFilter | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "page",
+    ) -> Results[Link]:
         """Return the links of *url*, in the order in which the page has them; empty if it is not stored.
 
         Raises `DamagedRow` when the answer is read, if its row cannot be.
         """
-        return links.links.LinksQuestion(self._context, url, Window(order, limit, after)).answer()
+        return links.links.LinksQuestion(self._context, url, Window(order, limit, after, urls)).answer()
 
     @repeatable()
     def most_linked(self, site: Site | None = None, **options: Unpack[PageOptions]) -> Pages:
@@ -112,6 +121,7 @@ class TableLinks:
         within_host: bool = False,
         kinds: Kinds = None,
         columns: Sequence[str] | None = None,
+        urls: URLFilter | None = None,
         limit: int | None = None,
         after: str | None = None,
         order: str = "url",
@@ -125,7 +135,7 @@ class TableLinks:
         linking pages one is looked for that still links. *columns* and *order* are as in `WebTable.pages`. Raises
         `IndexNeeded` when the answer is read, on a table without the link index.
         """
-        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
         return links.unlinked.OrphansQuestion(
             self._context, scope, window, columns, within_host=within_host, kinds=kinds
         ).answer()
@@ -136,6 +146,7 @@ class TableLinks:
         site: Site | None = None,
         *,
         kinds: Kinds = None,
+        urls: URLFilter | None = None,
         limit: int | None = None,
         after: str | None = None,
         order: str = "url",
@@ -143,10 +154,11 @@ class TableLinks:
         """Return the URLs of *site* that pages link to and that are not stored yet: what to crawl next.
 
         Links that lead to pages count, or those of *kinds*, as in `orphans`.
+        Of *urls* each comes as it is to be fetched (`URLFilter.clean`), unless that is stored; so it may come again.
         They are found by their rows, all of which are read, without values; of the linking pages one is looked for that
         still links. Raises `IndexNeeded` when the answer is read, on a table without the link index.
         """
-        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
         return links.unlinked.DiscoveredQuestion(self._context, scope, window, kinds).answer()
 
     def refresh(self, *, on_progress: Progress | None = None, also_unfinished: bool = False) -> Recount:

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from webtable.repository.writing.writer import Writer
     from webtable.schema import Layout
     from webtable.store import Store
+    from webtable.url_filter import URLFilter
 
 
 class WebTable(ShowsItself):
@@ -83,6 +84,7 @@ class WebTable(ShowsItself):
       the table is not a small embedded one, it also needs a *limit* or `webtable.ALL`, else `FullScanNeeded` is raised.
     - *limit*: return at most so many results; *after*: continue after the place of this page token; *order*: one of the
       orders that the question names, the first by default.
+    - *urls*: a `webtable.URLFilter`; results with other URLs are left out, after they were read.
     - *columns*: what is read, and what tables and frames have (docs/frames.md). *on_progress*: called with the number
       of pages looked at so far.
 
@@ -167,6 +169,7 @@ class WebTable(ShowsItself):
         resume: str | PathLike[str] | None = None,
         types: Collection[str] | None = DEFAULT_TYPES,
         methods: Collection[str] | None = DEFAULT_METHODS,
+        urls: URLFilter | None = None,
         limits: ReadLimits = DEFAULT_LIMITS,
         max_body: int | None = None,
         batch: int = 500,
@@ -183,10 +186,10 @@ class WebTable(ShowsItself):
         *files* are paths, directories, whose archives are read, patterns (`"crawls/**/*.warc.gz"`), or `"-"` for
         standard input. They are read by this process, or by so many *workers* in any order, and in parts if they are
         large; on HBase workers store pages themselves. A worker that dies is replaced, and what it had not stored is
-        read again. *types*, *methods*, *limits*, *detect_language*, *verify_digests* and *date_fallback* are those of
-        `formats.read_pages`; *max_body* and *batch* (the most pages to store at once) those of `writer`. A store that
-        does not answer is waited for up to *wait* seconds. At the end the links are counted, if *refresh*. With
-        *dry_run* nothing is stored. *on_progress* is called with the number of pages stored so far.
+        read again. *types*, *methods*, *urls*, *limits*, *detect_language*, *verify_digests* and *date_fallback* are
+        those of `formats.read_pages`; *max_body* and *batch* (the most pages to store at once) those of `writer`. A
+        store that does not answer is waited for up to *wait* seconds. At the end the links are counted, if *refresh*.
+        With *dry_run* nothing is stored. *on_progress* is called with the number of pages stored so far.
 
         Storing a capture again changes nothing, so a call may be repeated. *resume* is the path of a journal, with
         which it continues where an earlier call ended, however that was; it is kept after the end too.
@@ -204,6 +207,7 @@ class WebTable(ShowsItself):
             resume=resume,
             types=types,
             methods=methods,
+            urls=urls,
             limits=limits,
             max_body=max_body,
             batch=batch,
@@ -459,6 +463,7 @@ class WebTable(ShowsItself):
         finding: Finding | None = None,
         not_language: str | None = None,
         columns: Sequence[str] | None = None,
+        urls: URLFilter | None = None,
         limit: int | None = None,
         after: str | None = None,
         order: str = "url",
@@ -474,18 +479,24 @@ class WebTable(ShowsItself):
         `order="storage"` as they are stored, which is faster where many salts take part.
         """
         condition = questions.pages.Condition(status, content_type, min_size, max_size, finding, not_language)
-        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
         return questions.pages.PagesQuestion(self._context, scope, window, condition, columns).answer()
 
     @repeatable(order=None, by_source=True)
     def unresolved(
-        self, site: Site | None = None, *, limit: int | None = None, after: str | None = None, order: str = "url"
+        self,
+        site: Site | None = None,
+        *,
+        urls: URLFilter | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
     ) -> Results[Unresolved]:
         """Return the open revisits of *site*: captures whose content is that of another one, which is not stored.
 
         They get it when that is stored. They come in the order of their URLs, those of one page by their dates.
         """
-        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
         return questions.captures.UnresolvedQuestion(self._context, scope, window).answer()
 
     @repeatable(order=None)
@@ -526,6 +537,7 @@ class WebTable(ShowsItself):
         since: Moment | None = None,
         until: Moment | None = None,
         columns: Sequence[str] | None = None,
+        urls: URLFilter | None = None,
         limit: int | None = None,
         after: str | None = None,
         order: str = "url",
@@ -554,7 +566,7 @@ class WebTable(ShowsItself):
 
         times = moments(since=since, until=until)
         phrase = Phrase(text, in_, substring, status, content_type, times["since"], times["until"])
-        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
         return full_text.search.search(self._context, scope, window, phrase, columns).answer()
 
     def stats(
@@ -590,6 +602,7 @@ class WebTable(ShowsItself):
         until: Moment | None = None,
         met_since: Moment | None = None,
         kind: ChangeKind | Collection[ChangeKind] | None = None,
+        urls: URLFilter | None = None,
         limit: int | None = None,
         after: str | None = None,
         order: str = "url",
@@ -609,7 +622,7 @@ class WebTable(ShowsItself):
         *until* and deleted pages are left out. Captures at exactly *since* or *until* count. All rows of the site are
         read, and the list of versions of those with other content since then. The other arguments are those of `pages`.
         """
-        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
         return questions.changes.ChangesQuestion(self._context, scope, window, since, until, met_since, kind).answer()
 
     def duplicate_groups(
@@ -655,6 +668,7 @@ class WebTable(ShowsItself):
         *,
         max_length: int = MAX_TITLE,
         problem: Problem | Collection[Problem] | None = None,
+        urls: URLFilter | None = None,
         limit: int | None = None,
         after: str | None = None,
         order: str = "problem",
@@ -665,7 +679,7 @@ class WebTable(ShowsItself):
         *problem* chooses "missing", "duplicate" or "too long", or several of them. Duplicates come by title, the others
         by URL; a page may come both as a duplicate and as too long. *max_length* is in characters.
         """
-        scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
         return questions.titles.TitlesQuestion(self._context, scope, window, max_length, problem).answer()
 
     def redirect_chains(
@@ -810,6 +824,7 @@ class WebTable(ShowsItself):
         *,
         at_least: float = LIKE,
         columns: Sequence[str] | None = None,
+        urls: URLFilter | None = None,
         limit: int | None = None,
         after: str | None = None,
         order: str = "similarity",
@@ -822,7 +837,7 @@ class WebTable(ShowsItself):
         than five words. By `url` they are found as the answer is read, else all of them first. Raises `MissingExtra`
         without numpy, and `DamagedRow` if the row of *url* cannot be read.
         """
-        scope, window = Scope.of(site), Window(order, limit, after)
+        scope, window = Scope.of(site), Window(order, limit, after, urls)
         question = duplicates.near.NearDuplicatesQuestion(self._context, scope, window, url, at_least, columns)
         return question.answer()
 
