@@ -293,3 +293,30 @@ def test_a_table_in_memory_takes_what_workers_read(tmp_path, memory_url):
     with webtable.open(memory_url, create=True) as table:
         assert table.ingest(file, workers=2).stored == 20
         assert urls(table) == expected(range(20))
+
+
+class TestAFilterOfURLs:
+    FILTER = webtable.URLFilter(hosts=["h1.example"], exclude=["/4"])
+
+    @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
+    def test_leaves_pages_out_and_counts_them_by_its_rule(self, table, tmp_path, workers):
+        files = [written(tmp_path / f"{number}.jsonl", range(number, number + 5)) for number in (0, 5)]
+
+        report = table.ingest(files, urls=self.FILTER, workers=workers)
+
+        assert urls(table) == ["https://h1.example/1", "https://h1.example/7"]
+        assert (report.stored, report.read.pages, report.read.records) == (2, 2, 10)
+        assert report.read.other_urls == {"hosts: it is on none of them, and below none": 7, "exclude='/4'": 1}
+        assert "8 pages left out by their URLs (hosts: it is on none of them, and below none 7" in report.text()
+
+    def test_another_one_makes_another_load_of_the_same_journal(self, table, tmp_path):
+        file, journal = written(tmp_path / "a.jsonl", range(3)), tmp_path / "journal"
+        table.ingest(file, urls=self.FILTER, resume=journal)
+
+        assert table.ingest(file, urls=self.FILTER, resume=journal).read.records == 0
+        assert table.ingest(file, resume=journal).read.records == 3
+        assert urls(table) == expected(range(3))
+
+    def test_is_refused_if_it_is_none(self, table, tmp_path):
+        with pytest.raises(InvalidArgument, match=r"urls='/docs' must be a webtable\.URLFilter"):
+            table.ingest(written(tmp_path / "a.jsonl", range(3)), urls="/docs")

@@ -42,7 +42,7 @@ def crawler(tmp_path):
 
 
 def page(body: str) -> Answer:
-    return Answer(headers=[("Content-Type", "text/html")], body=body.encode())
+    return Answer(headers={"Content-Type": "text/html"}, body=body.encode())
 
 
 def test_a_trap_is_not_followed_by_links_redirects_or_from_the_table(crawls):
@@ -55,8 +55,8 @@ def test_a_trap_is_not_followed_by_links_redirects_or_from_the_table(crawls):
         ),
         f"{HOST}/a": page("A"),
         f"{HOST}/known": page("K"),
-        f"{HOST}/r": Answer(302, [("Location", "/r/r")]),
-        f"{HOST}/r/r": Answer(302, [("Location", "/r/r/r")]),
+        f"{HOST}/r": Answer(302, {"Location": "/r/r"}),
+        f"{HOST}/r/r": Answer(302, {"Location": "/r/r/r"}),
     }
     settings = {
         "WEBTABLE_STORE_RESPONSES": True,
