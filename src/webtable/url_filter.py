@@ -33,7 +33,7 @@ from webtable.rowkey.urls import MAX_HOST, URLParts, canonical_host, is_ip_addre
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["SCHEMES", "SessionIds", "URLDecision", "URLFilter"]
+__all__ = ["SessionIds", "URLDecision", "URLFilter"]
 
 SessionIds = Literal["keep", "drop", "refuse"]
 """What becomes of session ids in URLs."""

@@ -67,6 +67,7 @@ MODULES = [
     webtable.schema,
     webtable.store,
     webtable.testing,
+    webtable.url_filter,
     webtable.writing,
 ]
 

@@ -176,6 +176,7 @@ INCLUDE = ListingOption(
     is_many=True,
     part_of="urls",
 )
+"""The option for the patterns of a filter of URLs, one of which wanted ones match."""
 EXCLUDE = ListingOption(
     "exclude",
     "No URLs that match this, written as for --include, which it overrides. May be given more than once.",
@@ -183,3 +184,4 @@ EXCLUDE = ListingOption(
     is_many=True,
     part_of="urls",
 )
+"""The option for those that no wanted URL matches."""
