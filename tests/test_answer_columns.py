@@ -183,7 +183,7 @@ def plain(value):
             return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
         case Link():
             return list(value)
-        case Mapping() if set(value) == {"url", "anchor", "rel"}:
+        case Mapping() if set(value) == {"url", "anchor", "rel", "kind"}:
             return list(value.values())
         case Mapping() if set(value) == {"key", "value"}:
             return [value["key"], value["value"]]
@@ -212,7 +212,7 @@ def from_text(kind, text):
         return datetime.fromisoformat(text).isoformat()
     if kind == "binary":
         return text.encode("latin-1")
-    return text.split(" ") if kind == "list<item: string>" else from_json_value(kind, json.loads(text))
+    return text.split(" ") if kind == "list<item: string>" and text != "[]" else from_json_value(kind, json.loads(text))
 
 
 def from_json(row, types):

@@ -11,14 +11,16 @@ from webtable.repository.hosts.hosts import Host, Hosts
 from webtable.repository.indexes.pages import PageOptions
 from webtable.repository.indexes.questions import SizeClass
 from webtable.repository.links.inlinks import Inlink
+from webtable.repository.links.kinds import LinkKinds
 from webtable.repository.links.links import BrokenLink, Edge, Freshness
 from webtable.repository.questions.captures import Crawl, Unresolved
 from webtable.repository.questions.changes import Change, ChangeKind
 from webtable.repository.questions.difference import Difference
+from webtable.repository.questions.findings import Finding
 from webtable.repository.questions.page import History, Resolution
-from webtable.repository.questions.redirect_chains import RedirectChain
+from webtable.repository.questions.redirect_chains import ChainProblem, RedirectChain
 from webtable.repository.questions.stats import GroupRow, Stats
-from webtable.repository.questions.titles import TitleProblem
+from webtable.repository.questions.titles import TitleProblem, TitleProblemKind
 from webtable.repository.reading.scope import AllPages, Site
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
     "ArrowStream",
     "Batch",
     "BrokenLink",
+    "ChainProblem",
     "Change",
     "ChangeKind",
     "ColumnNames",
@@ -34,6 +37,7 @@ __all__ = [
     "DuplicateGroup",
     "Edge",
     "Explanation",
+    "Finding",
     "Freshness",
     "GroupRow",
     "Grouping",
@@ -42,6 +46,7 @@ __all__ = [
     "Host",
     "Hosts",
     "Inlink",
+    "LinkKinds",
     "Moment",
     "NearDuplicate",
     "NearDuplicateGroup",
@@ -57,5 +62,6 @@ __all__ = [
     "SizeClass",
     "Stats",
     "TitleProblem",
+    "TitleProblemKind",
     "Unresolved",
 ]

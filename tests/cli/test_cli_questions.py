@@ -106,12 +106,12 @@ LISTINGS = {
         [BIG],
     ),
     "an index backwards": (["indexed", "status", "--order", "reverse", "--limit", "2"], [GONE, OLD]),
-    "linked most": (["most-linked", "--limit", "2"], [HOME, ABOUT]),
+    "linked most": (["most-linked", "--limit", "2"], [ABOUT, HOME]),
     "linked least": (["most-linked", "--order", "fewest", "--limit", "1", "other.example"], [OTHER]),
     "orphans": (["orphans", "example.com"], [BIG, COPY, OLD]),
     "orphans of their hosts": (["orphans", "all", "--within-host"], [BIG, COPY, OLD, OTHER]),
-    "dead ends": (["dead-ends", "example.com"], [BIG, GONE, OLD]),
-    "links to a page": (["linking-to", ABOUT], [HOME, OTHER]),
+    "dead ends": (["dead-ends", "example.com"], [BIG, GONE]),
+    "links to a page": (["linking-to", ABOUT], [HOME, OLD, OTHER]),
     "links to a page from a domain": (["linking-to", ABOUT, "other.example"], [OTHER]),
     "links to what is no page": (["linking-to", NEW], [HOME]),
     "links that were": (["linking-to", "https://example.com/was", "--past"], [HOME]),
@@ -232,11 +232,12 @@ def test_results_that_are_no_pages_have_columns_of_their_own(run: Run, site: Non
     ]
     assert run("linking-to", ABOUT, "--columns", "source,anchor,is_current,title").cells == [
         [HOME, "About", "true", "Home"],
+        [OLD, "", "true", ""],
         [OTHER, "see there", "true", "Other"],
     ]
     assert run("most-linked", "--columns", "url,inlinks,internal,external", "--limit", "2").cells == [
+        [ABOUT, "3", "2", "1"],
         [HOME, "2", "2", "0"],
-        [ABOUT, "2", "1", "1"],
     ]
 
 
@@ -448,7 +449,7 @@ def test_get_as_of_a_time_before_the_first_capture_finds_nothing(run: Run, site:
 
 
 def test_get_shows_how_many_pages_link_there(run: Run, site: None, on_terminal: None) -> None:
-    assert "2 (1 internal, 1 external), counted 20" in run("get", ABOUT).out
+    assert "3 (2 internal, 1 external), counted 20" in run("get", ABOUT).out
 
 
 def test_diff_shows_what_changed(run: Run, site: None) -> None:
@@ -555,7 +556,7 @@ def test_links_refresh_counts_what_waits(run: Run, site: None) -> None:
     refreshed = run("links", "refresh")
 
     assert refreshed.out == "1 page and 1 host counted, for 1 batch that waited\n"
-    assert run("most-linked", "--limit", "1", "--columns", "url,inlinks").cells == [[ABOUT, "3"]]
+    assert run("most-linked", "--limit", "1", "--columns", "url,inlinks").cells == [[ABOUT, "4"]]
     assert run("links", "refresh").out == "nothing to count\n"
     assert run("links", "status").lines == ["waiting\t0"]
 

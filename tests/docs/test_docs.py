@@ -142,6 +142,7 @@ def test_a_module_that_is_not_public_begins_with_an_underscore():
         "schema",
         "store",
         "testing",
+        "url_filter",
         "writing",
     }
 

@@ -7,20 +7,21 @@ from webtable._late import late
 if TYPE_CHECKING:
     from webtable.page.headers import Headers
     from webtable.page.page import Page
-    from webtable.page.parts import Bookkeeping, Link, LinkCounts
+    from webtable.page.parts import Bookkeeping, Link, LinkCounts, LinkKind
 
 __all__ = [
     "Bookkeeping",
     "Headers",
     "Link",
     "LinkCounts",
+    "LinkKind",
     "Page",
 ]
 
 _HOMES = {
     "webtable.page.headers": ("Headers",),
     "webtable.page.page": ("Page",),
-    "webtable.page.parts": ("Bookkeeping", "Link", "LinkCounts"),
+    "webtable.page.parts": ("Bookkeeping", "Link", "LinkCounts", "LinkKind"),
 }
 
 if not TYPE_CHECKING:  # a type checker would assume that every name exists

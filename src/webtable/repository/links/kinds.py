@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from webtable.page.page import Page
 
 
-Kinds = LinkKind | Collection[LinkKind] | None
+LinkKinds = LinkKind | Collection[LinkKind] | None
 """One kind of links or several; None stands for those that lead to pages."""
 KINDS = ListingOption(
     "kinds",
@@ -24,7 +24,7 @@ KINDS = ListingOption(
 )
 
 
-def checked_kinds(kinds: Kinds) -> tuple[LinkKind, ...]:
+def checked_kinds(kinds: LinkKinds) -> tuple[LinkKind, ...]:
     """Return *kinds* in a fixed order; raises `InvalidArgument` for one that there is not, and for none."""
     wanted = PAGE_KINDS if kinds is None else (kinds,) if isinstance(kinds, str) else tuple(kinds)
     if not wanted or not set(wanted) <= set(LINK_KINDS):

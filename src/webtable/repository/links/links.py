@@ -22,7 +22,7 @@ from webtable.repository.indexes.lookup import EntryReader, Lookup
 from webtable.repository.indexes.pages import IndexQuestion, SitePageOptions
 from webtable.repository.links.inlink_cells import is_only_self, links_of
 from webtable.repository.links.inlinks import InlinkReader
-from webtable.repository.links.kinds import KINDS, Kinds, by_kinds, checked_kinds
+from webtable.repository.links.kinds import KINDS, LinkKinds, by_kinds, checked_kinds
 from webtable.repository.questions.pages import ScopeQuestion, TableQuestion, url_at
 from webtable.repository.reading.scope import Scope, SiteParts
 from webtable.repository.upkeep.queue import RecountQueue
@@ -155,7 +155,7 @@ def most_linked(context: TableContext, options: SitePageOptions) -> Pages:
     ).answer()
 
 
-def dead_ends(context: TableContext, kinds: Kinds, options: SitePageOptions) -> Pages:
+def dead_ends(context: TableContext, kinds: LinkKinds, options: SitePageOptions) -> Pages:
     """Return the pages that have no links to others."""
     chosen = checked_kinds(kinds)
     if chosen != PAGE_KINDS:
@@ -245,7 +245,7 @@ class BrokenLinksQuestion(TableQuestion[BrokenLink]):
 
     listing = BROKEN
 
-    def __init__(self, context: TableContext, scope: Scope, window: Window, kinds: Kinds) -> None:
+    def __init__(self, context: TableContext, scope: Scope, window: Window, kinds: LinkKinds) -> None:
         super().__init__(context, scope, window)
         self.kinds: tuple[LinkKind, ...] = checked_kinds(kinds)
         self.title: str = "broken links" + (f" of {scope}" if scope.place else "") + by_kinds(self.kinds)

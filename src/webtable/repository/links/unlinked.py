@@ -29,7 +29,7 @@ from webtable.repository.links.inlink_cells import CURRENT_SOURCES, links_of
 from webtable.repository.links.inlinks import InlinkReader
 from webtable.repository.links.kinds import (
     KINDS,
-    Kinds,
+    LinkKinds,
     by_kinds,
     checked_kinds,
     is_for_crawlers,
@@ -223,7 +223,7 @@ class OrphansQuestion(ScopeQuestion[Page]):
         columns: Sequence[str] | None,
         *,
         within_host: bool,
-        kinds: Kinds,
+        kinds: LinkKinds,
     ) -> None:
         super().__init__(context, scope, window)
         self.within_host = within_host
@@ -315,7 +315,7 @@ class DiscoveredQuestion(ScopeQuestion[str]):
     listing = DISCOVERED
     notes: Sequence[str] = ("rows that are pages are read as well, keys only, and left out",)
 
-    def __init__(self, context: TableContext, scope: Scope, window: Window, kinds: Kinds) -> None:
+    def __init__(self, context: TableContext, scope: Scope, window: Window, kinds: LinkKinds) -> None:
         super().__init__(context, scope, window)
         self.kinds: tuple[LinkKind, ...] = checked_kinds(kinds)
         self._dropped_from: dict[str, str] = {}

@@ -32,14 +32,14 @@ _SHARING = "SELECT place FROM found WHERE title = ? AND place > ? ORDER BY place
 _TOO_LONG = "SELECT place, title FROM found WHERE characters > ? AND place > ? ORDER BY place"
 
 
-Problem = Literal["missing", "duplicate", "too long"]
+TitleProblemKind = Literal["missing", "duplicate", "too long"]
 
 
 @dataclass(frozen=True, slots=True)
 class TitleProblem:
     """A problem with the title of a page; for a `duplicate`, how many `others` have it too."""
 
-    problem: Problem
+    problem: TitleProblemKind
     url: str
     title: str | None
     others: int = 0
@@ -63,7 +63,7 @@ LISTING = Listing(
     options=(
         SITE,
         ListingOption("max_length", "The most characters that a title may have.", "number", MAX_TITLE),
-        problem_option(Problem),
+        problem_option(TitleProblemKind),
     ),
     examples=(
         "webtable titles example.com",
@@ -92,14 +92,14 @@ class TitlesQuestion(SortedQuestion[TitleProblem]):
         scope: Scope,
         window: Window,
         max_length: int,
-        problem: Problem | Collection[Problem] | None,
+        problem: TitleProblemKind | Collection[TitleProblemKind] | None,
     ) -> None:
         super().__init__(context, scope, window)
         if type(max_length) is not int or not 0 < max_length < 2**63:
             raise InvalidArgument(f"max_length={max_length!r} must be a number of characters, 1 or more")
         self.max_length = max_length
         problems = f"a title that is missing, of several pages, or of over {max_length} characters"
-        self.problems: frozenset[str] | None = problems_of(problem, Problem)
+        self.problems: frozenset[str] | None = problems_of(problem, TitleProblemKind)
         self.title: str = f"{self.pages.label} with {problems}{label_of(self.problems)}"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[TitleProblem]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from webtable.repository.full_text.upkeep import TextIndexState, TextRefresh
     from webtable.repository.indexes.pages import PageOptions
     from webtable.repository.links.inlinks import Inlink
-    from webtable.repository.links.kinds import Kinds
+    from webtable.repository.links.kinds import LinkKinds
     from webtable.repository.links.links import BrokenLink, Freshness
     from webtable.repository.maintenance.verify import Verification
     from webtable.repository.upkeep.recounts import Recount
@@ -87,7 +87,7 @@ class TableLinks:
         return links.links.most_linked(self._context, {"site": site, **options})
 
     @repeatable()
-    def dead_ends(self, site: Site | None = None, *, kinds: Kinds = None, **options: Unpack[PageOptions]) -> Pages:
+    def dead_ends(self, site: Site | None = None, *, kinds: LinkKinds = None, **options: Unpack[PageOptions]) -> Pages:
         """Return the pages that have no links to other pages, by `url`; a page that links only to itself is one.
 
         Links of other *kinds* than those that lead to pages do not count; see `orphans`. With *kinds* the links of all
@@ -100,7 +100,7 @@ class TableLinks:
         self,
         site: Site | None = None,
         *,
-        kinds: Kinds = None,
+        kinds: LinkKinds = None,
         limit: int | None = None,
         after: str | None = None,
         order: str = "status",
@@ -119,7 +119,7 @@ class TableLinks:
         site: Site | None = None,
         *,
         within_host: bool = False,
-        kinds: Kinds = None,
+        kinds: LinkKinds = None,
         columns: Sequence[str] | None = None,
         urls: URLFilter | None = None,
         limit: int | None = None,
@@ -145,7 +145,7 @@ class TableLinks:
         self,
         site: Site | None = None,
         *,
-        kinds: Kinds = None,
+        kinds: LinkKinds = None,
         urls: URLFilter | None = None,
         limit: int | None = None,
         after: str | None = None,

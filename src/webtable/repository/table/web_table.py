@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions.page import History, Resolution
     from webtable.repository.questions.redirect_chains import ChainProblem, RedirectChain
     from webtable.repository.questions.stats import Stats
-    from webtable.repository.questions.titles import Problem, TitleProblem
+    from webtable.repository.questions.titles import TitleProblemKind, TitleProblem
     from webtable.repository.reports import Audit
     from webtable.repository.writing.outcomes import OutcomeCallback, RetryCallback
     from webtable.repository.writing.writer import Writer
@@ -667,7 +667,7 @@ class WebTable(ShowsItself):
         site: Site | None = None,
         *,
         max_length: int = MAX_TITLE,
-        problem: Problem | Collection[Problem] | None = None,
+        problem: TitleProblemKind | Collection[TitleProblemKind] | None = None,
         urls: URLFilter | None = None,
         limit: int | None = None,
         after: str | None = None,
