@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions.page import History, Resolution
     from webtable.repository.questions.redirect_chains import ChainProblem, RedirectChain
     from webtable.repository.questions.stats import Stats
-    from webtable.repository.questions.titles import TitleProblemKind, TitleProblem
+    from webtable.repository.questions.titles import TitleProblem, TitleProblemKind
     from webtable.repository.reports import Audit
     from webtable.repository.writing.outcomes import OutcomeCallback, RetryCallback
     from webtable.repository.writing.writer import Writer
