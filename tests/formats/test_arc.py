@@ -135,12 +135,18 @@ def test_the_length_of_the_first_record_counts_from_any_of_its_lines(size, metad
 
 
 @pytest.mark.parametrize("wrong_by", [-30, 30, 150, 1_000_000])
-def test_after_a_wrong_length_the_next_record_is_read_and_no_wrong_body(wrong_by):
-    data = version_block() + record("a", wrong_by=wrong_by) + b"".join(map(record, "bcdef"))
+@pytest.mark.parametrize(
+    "packed",
+    [b"".join, lambda parts: gzip.compress(b"".join(parts)), lambda parts: b"".join(map(gzip.compress, parts))],
+    ids=["plain", "one member", "a member a record"],
+)
+def test_after_a_wrong_length_the_next_record_is_read_and_no_wrong_body(wrong_by, packed):
+    data = packed([version_block(), record("a", wrong_by=wrong_by), *map(record, "bcdef")])
 
     pages, report = read(data)
 
     assert paths(pages) == ["b", "c", "d", "e", "f"]
+    assert report.records == 7
     assert {page.body for page in pages} == {b"<title>A page</title>"}
     assert report.damaged_count == 1
     assert "does not lead to the next record" in report.damaged[0].reason
@@ -214,6 +220,32 @@ def test_an_impossible_date_is_damage(date):
 
     assert (paths(pages), report.damaged_count) == (["b"], 1)
     assert f"its date '{date}' is not a date" in str(report.damaged[0])
+
+
+def test_an_impossible_date_has_a_date_for_it():
+    fallback = datetime(2009, 3, 6, tzinfo=UTC)
+
+    pages, report = read(version_block() + record("a", date="20200199000000"), date_fallback=fallback)
+
+    assert ([page.fetched_at for page in pages], report.redated) == ([fallback], 1)
+
+
+def test_a_list_of_addresses_in_a_document_of_a_wrong_length_begins_no_record():
+    lines = b"".join(b"http://example.com/%d 20200101 word\n" % number for number in range(1_000))
+    data = version_block() + record("list", answer() + lines, wrong_by=-3_000) + record("a")
+
+    pages, report = read(data)
+
+    assert (paths(pages), report.damaged_count) == (["a"], 1)
+
+
+def test_a_large_document_of_a_wrong_length_takes_no_record_with_it():
+    film = answer().replace(b"text/html", b"video/mp4") + bytes(3 << 20)
+    data = version_block() + record("film", film, wrong_by=70_000) + b"".join(map(record, "abc"))
+
+    pages, report = read(data)
+
+    assert (paths(pages), report.damaged_count) == (["a", "b", "c"], 1)
 
 
 def test_a_record_over_a_limit_is_skipped_and_the_next_one_read():

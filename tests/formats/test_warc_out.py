@@ -321,7 +321,7 @@ def test_what_is_too_long_for_a_record_is_left_out_and_counted(tmp_path):
         "{",
         "[]",
         "1",
-        '{"status": 7}',
+        '{"status": 1000}',
         '{"outlinks": [1]}',
         '{"content_at": "2026-01-01T00:00:00"}',
         "[" * 9_999,

@@ -119,6 +119,20 @@ _ZSTD_FRAME = b"\x28\xb5\x2f\xfd"
 _ZSTD_DICTIONARY = b"\x5d\x2a\x4d\x18"
 
 
+class RecordStart(NamedTuple):
+    """How the records of a format begin."""
+
+    starts: tuple[bytes, ...]
+    """Their first bytes, in upper case, though they may be in lower case."""
+    pattern: re.Pattern[bytes] = re.compile(rb"\Z")
+    """The beginning of a record, as it is looked for among bytes that belong to none."""
+    longest: int = 1 << 7
+    """How many bytes the pattern matches at most."""
+
+
+_ANYTHING = RecordStart((b"",))
+
+
 class Gap(NamedTuple):
     """Why a member cannot be read, and how many bytes of the file are skipped up to the next readable one."""
 
@@ -146,11 +160,11 @@ class Offsets(NamedTuple):
 
 
 def pieces_of(
-    blocks: Iterator[bytes], limits: ReadLimits, member_start: Callable[[], bytes] = bytes
+    blocks: Iterator[bytes], limits: ReadLimits, starts: Callable[[], tuple[bytes, ...]]
 ) -> tuple[Iterator[Decompressed], Offsets]:
     """Return the pieces of the file that consists of *blocks*, and the meaning of their offsets.
 
-    After a damaged gzip or zstd member follows the next one whose data begins with what *member_start* returns.
+    After a damaged gzip or zstd member follows the next one whose data begins with one of *starts*, in upper case.
     """
     start = [next(blocks, b"")]
     length, wanted = len(start[0]), min(_dictionary_end(start[0]), _MAX_DICTIONARY)
@@ -160,12 +174,12 @@ def pieces_of(
     first = b"".join(start)
     blocks = chain([first] if first else [], blocks)
     if first.startswith(b"\x1f\x8b"):
-        return _Members(blocks, _GzipMember, limits, member_start).pieces(), Offsets(are_of_members=True)
+        return _Members(blocks, _GzipMember, limits, starts).pieces(), Offsets(are_of_members=True)
     if first.startswith((_ZSTD_FRAME, _ZSTD_DICTIONARY)):
         context = _zstd_context(first)
         # The dictionary comes before the first member, and all members need it.
         needs_dictionary = first.startswith(_ZSTD_DICTIONARY)
-        members = _Members(blocks, lambda: _ZstdMember(context.decompressobj()), limits, member_start)
+        members = _Members(blocks, lambda: _ZstdMember(context.decompressobj()), limits, starts)
         return members.pieces(), Offsets(True, not needs_dictionary)
     if first.startswith(b"\x04\x22\x4d\x18"):
         return _lz4(blocks), Offsets(are_of_members=False, can_begin=False)
@@ -302,12 +316,12 @@ class _Members:
         blocks: Iterator[bytes],
         opened: Callable[[], _Member],
         limits: ReadLimits,
-        start: Callable[[], bytes],
+        starts: Callable[[], tuple[bytes, ...]],
     ) -> None:
         self._packed = CompressedBytes(blocks)
         self._opened = opened
         self._limits = limits
-        self._start = start
+        self._starts = starts
         self._total = 0
 
     def pieces(self) -> Iterator[Decompressed]:
@@ -353,16 +367,17 @@ class _Members:
         """Seek the next place where a member may begin, by its first bytes; return False if there is none."""
         packed, member = self._packed, self._opened()
         while packed.find(member.magic):
-            at, wanted, data = packed.offset, self._start(), b""
+            at, starts, data = packed.offset, self._starts(), b""
+            longest = max(map(len, starts))
             member.input_bytes = _TRIED  # read no more than needed of what is not a member
             try:
                 for out in self._data(member, at):
                     data += out
-                    if len(data) >= max(len(wanted), 1):
+                    if len(data) >= max(longest, 1):
                         break
             except _UnreadableMember:
                 data = b""
-            if data and data[: len(wanted)].upper() == wanted:
+            if data and data[:longest].upper().startswith(starts):
                 packed.seek(at)
                 if packed.offset == at:
                     return True
@@ -377,7 +392,6 @@ class _Members:
 BLOCK = 1 << 16
 _SETTLED = 1 << 20
 _MAX_LINE = 1 << 20
-_START_BYTES = 128
 _ALWAYS_REPEATED = 1 << 26
 _LINE_ENDS = re.compile(rb"[\r\n]*")
 EMPTY_LINE = re.compile(rb"\n\r?\n")
@@ -422,12 +436,11 @@ class ByteStream:
     ) -> None:
         self._probe = probe
         """Returns bytes of the file at an offset, where they can be read without reading up to there."""
-        self.member_start = b""
-        """The beginning of records, in upper case, which the reader may set: reading goes on after a damaged member at
-        one that begins with it, and no record reaches into such a member."""
+        self._record_start = _ANYTHING
+        self._longest_start: int = 0
         self.gaps: int = 0
         """How many damaged members there were."""
-        self._pieces, self._offsets = pieces_of(blocks, limits, lambda: self.member_start)
+        self._pieces, self._offsets = pieces_of(blocks, limits, lambda: self._record_start.starts)
         self._ahead: Decompressed | None = None
         self.begin = begin
         """The place of its first byte in the file."""
@@ -447,10 +460,13 @@ class ByteStream:
         """The place of the next byte in the file (in a compressed one, of the beginning of its member)."""
         return self.begin + (self._offset if self._offsets.are_of_members else self._offset + self._at)
 
-    @property
-    def is_of_members(self) -> bool:
-        """Whether the file consists of compressed members, each with a checksum of its own."""
-        return self._offsets.are_of_members
+    def expect(self, record_start: RecordStart) -> None:
+        """Take the file for one of such records.
+
+        Reading goes on after a damaged member at one that begins with a record, and no record reaches into such one.
+        """
+        self._record_start = record_start
+        self._longest_start = max(map(len, record_start.starts))
 
     # A member can be read from its beginning only, and a record may begin inside of one.
     def restart(self) -> int:
@@ -483,9 +499,8 @@ class ByteStream:
         """Whether a record, or the end of the file, follows the next *size* bytes; True where that cannot be known."""
         if self._probe is None or self._offsets.are_of_members or not self._offsets.can_begin:
             return True
-        end = self._probe(self.offset + size - 1, _START_BYTES)
-        following = end[1:].lstrip(b"\r\n")[: len(self.member_start)].upper()
-        return end != b"" and self.member_start.startswith(following)
+        end = self._probe(self.offset + size - 1, self._record_start.longest)
+        return end != b"" and self._may_begin(end[1:].lstrip(b"\r\n")[: self._longest_start].upper())
 
     def read(self, size: int) -> bytes:
         """Return and consume exactly *size* bytes."""
@@ -501,15 +516,16 @@ class ByteStream:
         for _ in self._taken(size):
             pass
 
-    def read_head(self, limit: int) -> bytes:
-        """Return and consume the lines up to and including the next empty one; the rest if there is none.
+    def read_head(self, limit: int, ending: re.Pattern[bytes] = EMPTY_LINE) -> bytes:
+        """Return and consume the bytes up to and including the next *ending*; the rest if there is none.
 
-        Lines end with CRLF or LF. Raises `TooLong` if they are over *limit* bytes; they are not consumed then.
+        By default these are the lines, by CRLF or LF, up to the next empty one. Raises `TooLong` if they are over
+        *limit* bytes; they are not consumed then.
         """
-        while (end := EMPTY_LINE.search(self._data, self._at, self._at + limit)) is None:
+        while (end := ending.search(self._data, self._at, self._at + limit)) is None:
             length = len(self._data) - self._at
             if length >= limit:
-                raise TooLong(f"over {limit:,} bytes without the empty line that ends the header of a record")
+                raise TooLong(f"over {limit:,} bytes without what ends the header of a record")
             if not self._more(length, is_inside=True):  # as much again, so that all is copied twice at most
                 return self._up_to(len(self._data))
         return self._up_to(end.end())
@@ -548,16 +564,6 @@ class ByteStream:
         """Return up to *size* of the bytes that are loaded already, without consuming them; they may be none."""
         return self._data[self._at : self._at + size]
 
-    def skip_before(self, pattern: re.Pattern[bytes], longest: int) -> bool:
-        """Skip to where *pattern* matches, in at most *longest* bytes; to the end, and return False, if it does not."""
-        while (match := pattern.search(self._data, self._at)) is None:
-            self._at = max(self._at, len(self._data) - longest)
-            if not self._more():
-                self._at = len(self._data)
-                return False
-        self._at = match.start()
-        return True
-
     # A page is given on only after the checksum of its member was verified: what a damaged one becomes looks sound.
     def settle(self) -> bytes | None:
         """Verify a record that was read by the checksum of its member, if that ends with the record.
@@ -566,13 +572,14 @@ class ByteStream:
         and None if anything else does: in a member that may be damaged its end is looked for within 1 MiB before. The
         line ends are not consumed.
         """
-        start = self.member_start
+        starts, longest = self._record_start.starts, self._longest_start
         while True:
             end = _LINE_ENDS.match(self._data, self._at).end()  # type: ignore[union-attr]  # it matches nothing too
-            following = self._data[end : end + len(start)].upper()
-            is_closed = start.startswith(following)
-            if is_closed and len(following) == len(start):
+            following = self._data[end : end + longest].upper()
+            is_closed = following.startswith(starts)
+            if is_closed:
                 break
+            is_closed = self._may_begin(following)
             if self._offsets.are_of_members:
                 if self._sealed or len(self._data) - self._at > _SETTLED:
                     break
@@ -598,14 +605,15 @@ class ByteStream:
         self._data, self._at = data + self._data[self._at :], 0
         return True
 
-    def skip_to_record(self, start: re.Pattern[bytes], passed: int) -> tuple[int, bool]:
-        """Skip the bytes up to where *start* matches, which takes at most 128 bytes, or to a member with a record.
+    def skip_to_record(self, passed: int) -> tuple[int, bool]:
+        """Skip the bytes up to the beginning of a record, or to a member with a record.
 
         *passed* are the bytes since `mark`. Return how many bytes of the file are between that and the next record
         (within a compressed member, of its data), and whether there is one.
         """
-        while (match := start.search(self._data, self._at)) is None:
-            passed += len(self._up_to(max(self._at, len(self._data) - _START_BYTES)))
+        _, pattern, longest = self._record_start
+        while (match := pattern.search(self._data, self._at)) is None:
+            passed += len(self._up_to(max(self._at, len(self._data) - longest)))
             if not self._more(is_inside=True):
                 passed += len(self._up_to(len(self._data)))
                 return (passed, False) if self._ahead is None else (self.begin + self._ahead.offset - self.mark, True)
@@ -682,9 +690,13 @@ class ByteStream:
 
     def _begins_record(self, piece: Decompressed, *, after: bool) -> bool:
         """Whether *piece* is the beginning of a member with a record; the member before it was read to its end."""
-        start = self.member_start
-        is_member = self._offsets.are_of_members and after and start != b""
-        return is_member and piece.data[: len(start)].upper() == start
+        is_member = self._offsets.are_of_members and after and self._longest_start > 0
+        return is_member and piece.data[: self._longest_start].upper().startswith(self._record_start.starts)
+
+    def _may_begin(self, data: bytes) -> bool:
+        """Whether *data*, in upper case, is the beginning of a record, or a part of it."""
+        starts = self._record_start.starts
+        return data.startswith(starts) or any(start.startswith(data) for start in starts)
 
 
 def lines_of(file: IO[bytes], name: str, *, on_read: Callable[[int], object] | None = None) -> Iterator[bytes]:

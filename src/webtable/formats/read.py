@@ -17,8 +17,7 @@ import msgspec
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.errors import FormatError, InvalidArgument, InvalidURL
-from webtable.formats.arc import FIRST_LINE, is_arc, read_arc
-from webtable.formats.arc import MEMBER_START as ARC_START
+from webtable.formats.arc import ARC_RECORD, FIRST_LINE, is_arc, read_arc
 from webtable.formats.compressed import BLOCK, EMPTY_LINE, ByteStream, DamagedMember, TooLong, pieces_of
 from webtable.formats.har import FIRST as HAR
 from webtable.formats.har import read_har
@@ -39,7 +38,7 @@ from webtable.formats.read_report import (
 )
 from webtable.formats.wacz import MAGIC as ZIP
 from webtable.formats.wacz import ByteRange, is_wacz, warc_ranges
-from webtable.formats.warc import MEMBER_START, MOST_OF_PIPE, Exchanges, Record, WARCOptions, read_warc
+from webtable.formats.warc import MEMBER_START, MOST_OF_PIPE, WARC_RECORD, Exchanges, Record, WARCOptions, read_warc
 from webtable.page.facts import filled
 from webtable.page.headers import DEFAULT_TYPES
 from webtable.page.json_lines import ATTRIBUTES, TIMES, headers_in_row, page_with, time_in_row, values_of
@@ -285,7 +284,7 @@ def _members(whole: FilePart, limits: ReadLimits) -> Iterator[Record | None]:
     # What cannot be read is reported by the reader of the last part, which meets it too.
     with suppress(DamagedFile, OSError), Path(whole.file).open("rb") as opened:
         bounded = _Bounded(opened, whole)
-        pieces, offsets = pieces_of(iter(lambda: bounded.read(BLOCK), b""), limits, lambda: MEMBER_START)
+        pieces, offsets = pieces_of(iter(lambda: bounded.read(BLOCK), b""), limits, lambda: WARC_RECORD.starts)
         if not (offsets.are_of_members and offsets.can_begin):
             return
         for piece in pieces:
@@ -470,11 +469,11 @@ def _reader(stream: ByteStream, file: BinaryIO, name: str) -> Callable[..., Iter
     # More is looked at only here: the first page of a pipe is not to wait for the next one.
     if not start.startswith(MEMBER_START):
         if is_arc(start) or is_arc(stream.peek(FIRST_LINE)):
-            stream.member_start = ARC_START
+            stream.expect(ARC_RECORD)
             return read_arc
         if not stream.begin and (what := description_of(stream.peek(LOOKED_AT), name)):
             raise DamagedFile(what, 0)
-    stream.member_start = MEMBER_START
+    stream.expect(WARC_RECORD)
     return read_warc
 
 

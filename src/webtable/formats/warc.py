@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.errors import InvalidURL
 from webtable.formats import http
-from webtable.formats.compressed import EndsInside, TooLong
+from webtable.formats.compressed import EndsInside, RecordStart, TooLong
 from webtable.formats.read_report import (
     Damaged,
     DamagedFile,
@@ -73,6 +73,9 @@ def _target_uri(value: str) -> str:
 
 class Record:
     """A record with these *headers*, by their names in lower case, and *size* bytes, which begins at *offset*."""
+
+    date_name = "WARC-Date"
+    """What its format calls the date."""
 
     # Two are made for each page of a crawl: a dataclass with all of these as arguments takes three times as long.
     __slots__ = (
@@ -293,8 +296,9 @@ _LINE = 1 << 6
 _PAGE_KINDS = frozenset({"response", "resource", "revisit"})
 MEMBER_START = b"WARC/"
 """The beginning of records, in upper case, and so of the members of a compressed file."""
-_RECORD = re.compile(rb"WARC/\d\.\d{1,2}[ \t]{0,20}\r?\n[A-Z][A-Z0-9-]{0,60}:", re.IGNORECASE)
-"""The beginning of a record, as it is looked for after one with a wrong length."""
+WARC_RECORD = RecordStart(
+    (MEMBER_START,), re.compile(rb"WARC/\d\.\d{1,2}[ \t]{0,20}\r?\n[A-Z][A-Z0-9-]{0,60}:", re.IGNORECASE)
+)
 _GAP = re.compile(rb"[\r\n]+")
 _IDENTIFIED = "warc-identified-payload-type"
 ORIGINAL = "X-Archive-Orig-"
@@ -457,50 +461,60 @@ def _next_record(stream: ByteStream, limits: ReadLimits, *, is_first: bool) -> R
 
 def _read_record(stream: ByteStream, record: Record, source: str, report: ReadReport, options: WARCOptions) -> None:
     """Read the rest of *record*; if it does not end where it says, go on to where the next one begins."""
-    block = b"" if record.wrong else _block(stream, record, options)
+    block = b"" if record.wrong else read_block(stream, record, options)
     right: bytes | None = block
     if not record.wrong:
         closing = stream.settle()
         if closing != record.separator:
             right = _right_block(record, block, closing, is_usual=source in report.unclosed)
             if right is None:
-                record.wrong = _wrong_length(record)
+                record.wrong = wrong_length(record)
             elif closing is None:
                 stream.skip_run(_GAP)
                 stream.mark = stream.offset
-                skipped, _ = stream.skip_to_record(_RECORD, 0)
-                reason = "no record begins where one should"
-                report.add_gap(DamagedRecord(source, stream.mark, None, reason), skipped)
+                skipped, _ = stream.skip_to_record(0)
+                if not record.is_skipped:
+                    reason = "no record begins where one should"
+                    report.add_gap(DamagedRecord(source, stream.mark, None, reason), skipped)
                 stream.mark = record.offset
             elif len(closing) < len(record.separator):
                 count(report.unclosed, source)
     if record.wrong:
-        if block and stream.go_back(block):
-            record.passed -= len(block)
-        record.lost, is_found = stream.skip_to_record(_RECORD, record.passed)
-        if record.cut and not is_found:
-            raise DamagedFile(record.cut)
+        skip_rest(stream, record, block)
     elif record.is_request:
         record.request = record.request or _request(block, options)
     elif record.failure is None:
         record.block = right or b""
 
 
-def _wrong_length(record: Record) -> Damaged:
-    return Damaged(f"no record follows the {record.size:,} bytes of its Content-Length")
+def wrong_length(record: Record) -> Damaged:
+    """The reason why *record* is damaged, if no other one follows it where it ends."""
+    return Damaged(f"its length of {record.size:,} bytes does not lead to the next record")
 
 
-def _block(stream: ByteStream, record: Record, options: WARCOptions) -> bytes:
+def skip_rest(stream: ByteStream, record: Record, block: bytes) -> None:
+    """Go to the record that follows *record*, whose end is not known, and of which *block* was read last.
+
+    Raises `DamagedFile` if it is cut and none follows.
+    """
+    if block and stream.go_back(block):
+        record.passed -= len(block)
+    record.lost, is_found = stream.skip_to_record(record.passed)
+    if record.cut and not is_found:
+        raise DamagedFile(record.cut)
+
+
+def read_block(stream: ByteStream, record: Record, options: WARCOptions) -> bytes:
     """Return the block of *record*; a large one that is left out is skipped without being held in memory."""
     size = record.size
     is_read = _is_read(stream, record, options)
     if size <= _PROBE:
         missing = stream.missing(size)
         if missing:
-            record.cut, record.wrong = str(EndsInside(missing)), _wrong_length(record)
+            record.cut, record.wrong = str(EndsInside(missing)), wrong_length(record)
             return b""
     elif not stream.is_before_record(size):
-        record.wrong = _wrong_length(record)
+        record.wrong = wrong_length(record)
         return b""
     try:
         record.passed += size
@@ -510,7 +524,7 @@ def _block(stream: ByteStream, record: Record, options: WARCOptions) -> bytes:
     except EndsInside as exc:
         if exc.is_file:
             raise
-        record.wrong = _wrong_length(record)
+        record.wrong = wrong_length(record)
     return b""
 
 
@@ -724,7 +738,8 @@ def _names(record: Record, headers: Headers, same_as: str | None) -> dict[str, A
 def _fetched_at(record: Record, fallback: datetime | None) -> datetime:
     moment = _date(record.date) or fallback
     if moment is None:
-        which = f"its WARC-Date {record.date!r} is not a date" if record.date else "it has no WARC-Date"
+        name = record.date_name
+        which = f"its {name} {record.date!r} is not a date" if record.date else f"it has no {name}"
         raise Damaged(f"{which}: --date-fallback TIME (in Python date_fallback=) stores such records with another")
     return moment
 
