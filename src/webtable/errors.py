@@ -234,7 +234,14 @@ class OtherProcess(WebTableError):
 
 
 class FormatError(WebTableError):
-    """An input file that cannot be read (any further) as the format it should have."""
+    """An input file that cannot be read (any further) as the format it should have.
+
+    `limit` is the name in `ReadLimits` of the limit that a file is over, which may be sound; else it is None.
+    """
+
+    def __init__(self, message: str = "", *, limit: str | None = None) -> None:
+        super().__init__(message)
+        self.limit: str | None = limit
 
 
 class SchemaError(WebTableError):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import webtable
-from hostile import page
+from hostile import EMPTY_MEMBER, page
 from webtable.cli import app
 
 NOW = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ").encode()
@@ -28,9 +31,9 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def ingest(file: Path, *limits: str):
-    options = [part for limit in limits for part in ("--limit", limit)]
-    return CliRunner().invoke(app, ["-s", str(file.with_suffix(".db")), "ingest", str(file), *options])
+def ingest(file: Path, *limits: str, options: Sequence[str] = ()):
+    given = [*options, *(part for limit in limits for part in ("--limit", limit))]
+    return CliRunner().invoke(app, ["-s", str(file.with_suffix(".db")), "ingest", str(file), *given])
 
 
 def test_what_is_over_a_limit_is_named_and_the_rest_is_stored(file):
@@ -44,6 +47,22 @@ def test_what_is_over_a_limit_is_named_and_the_rest_is_stored(file):
     with webtable.open(file.with_suffix(".db")) as table:
         assert len(table.get("https://example.com/links").outlinks) == 2
         assert len(table.get("https://example.com/large").body) == 5_020
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_file_over_a_limit_is_not_called_damaged_and_the_option_that_reads_it_is_named(file, workers):
+    packed = file.with_name("crawl.warc.gz")
+    packed.write_bytes(gzip.compress(file.read_bytes()) + EMPTY_MEMBER * 30)
+    options = ["--workers", workers, "--dry-run"]
+
+    limited = ingest(packed, "members=20", options=options)
+    (option,) = re.findall(r"--limit (members)=", limited.stderr)
+    read = ingest(packed, f"{option}=40", options=options)
+
+    assert (limited.exit_code, read.exit_code) == (1, 0)
+    assert "over a limit: " in limited.stderr
+    assert "1 file over a limit" in limited.stdout
+    assert "damaged" not in limited.output
 
 
 def test_pages_within_the_limits_are_stored_without_a_word_of_them(file):

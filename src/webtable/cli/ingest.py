@@ -127,6 +127,8 @@ def conclude(
         note(f"a worker died ({death}): what it had not stored was read again")
     for message in report.damaged_files:
         complain(message)
+    for message in report.files_over_limits:
+        complain(f"over a limit: {message}")
     if read.unknown_fields:
         note(f"ignored fields: {', '.join(ignored_fields(read.unknown_fields))}")
     typer.echo(harmless(report.text(this.name if table is None else table.name)))
@@ -254,7 +256,7 @@ def ingest(
     ] = False,
     date_fallback: Annotated[
         str | None,
-        typer.Option(metavar=TIME, help="The date of WARC records that have none, or an impossible one."),
+        typer.Option(metavar=TIME, help="The date of WARC and ARC records with none, or an impossible one."),
     ] = None,
     resume: options.JournalOption = False,
     wait: options.WaitOption = None,
@@ -303,7 +305,7 @@ def ingest(
     Limits keep memory and time bounded whatever the files hold. Records over record, head, fields or members are
     skipped, pages over parsed, memory or seconds are stored without title and links, and pages over links or
     link_text with the first links only; each is counted by name. A file is read until it inflates to more than
-    inflation times its size. Sizes may end with kB, MB or GB.
+    inflation times its size, and then named with the option that reads it. Sizes may end with kB, MB or GB.
 
     Examples:
         webtable ingest crawl.warc.gz more/*.warc.gz

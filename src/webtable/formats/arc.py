@@ -155,6 +155,6 @@ def _read_block(stream: ByteStream, record: Record, options: WARCOptions) -> Non
 
 
 def _ends_here(following: bytes) -> bool:
-    """Whether a record may end before *following*: its line end, or the next record, though it is none of a web page."""
+    """Whether a record may end before *following*: its line end, or the next record, of whatever scheme."""
     line, end, _ = following.partition(b"\n")
     return following[:1] in b"\r\n" or (end != b"" and _record(line, 0) is not None)

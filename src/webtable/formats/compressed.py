@@ -17,7 +17,7 @@ from fastwarc.stream_io import Lz4Reader
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.display.text import plural
 from webtable.errors import FormatError
-from webtable.formats.read_report import DamagedFile
+from webtable.formats.read_report import DamagedFile, FileOverLimit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -342,7 +342,8 @@ class _Members:
                 continue
             empty = empty + 1 if self._total == before else 0
             if empty > self._limits.members:
-                raise DamagedFile(f"over {self._limits.members:,} empty {member.name} members in sequence", offset)
+                reason = f"over {self._limits.members:,} empty {member.name} members in sequence"
+                raise FileOverLimit("members", reason, offset)
 
     def _data(self, member: _Member, offset: int) -> Iterator[bytes]:
         """Yield the decompressed data of the *member* at *offset*."""
@@ -358,9 +359,8 @@ class _Members:
             packed.take(len(data) - rest)
             self._total += len(out)
             if self._total > max(_ALWAYS_INFLATED, self._limits.inflation * packed.offset):
-                raise DamagedFile(
-                    f"its {member.name} data decompresses to over {self._limits.inflation} times its size", offset
-                )
+                reason = f"its {member.name} data decompresses to over {self._limits.inflation} times its size"
+                raise FileOverLimit("inflation", reason, offset)
             yield out
 
     def _goes_on(self) -> bool:

@@ -20,6 +20,7 @@ from webtable.formats.read_report import (
     Damaged,
     DamagedFile,
     DamagedRecord,
+    FileOverLimit,
     OverLimit,
     Place,
     ReadReport,
@@ -203,11 +204,11 @@ class _Rows:
         """Count what was read; raises `DamagedFile` if it is too much for the size of the file."""
         self._taken += count
         if self._taken > max(_ALWAYS_INFLATED, self._limits.inflation * self._bytes):
-            raise DamagedFile(f"its rows take over {self._limits.inflation} times its size (limit inflation)", 0)
+            raise FileOverLimit("inflation", f"its rows take over {self._limits.inflation} times its size", 0)
 
     def _ended(self, exc: TooMuch) -> DamagedFile:
         if exc.limit == "seconds":
-            return DamagedFile("reading its rows takes too long for its size (limit seconds)", 0)
+            return FileOverLimit("seconds", "reading its rows takes too long for its size", 0)
         return DamagedFile(f"its footer takes over {self._memory:,} bytes of memory, or is made to break readers", 0)
 
     def _described(self) -> _Answer:

@@ -345,8 +345,8 @@ def read_pages(
     A damaged record is reported and skipped, and so is a damaged gzip or zstd member, a row group of Parquet, or what
     follows a WARC record of a wrong length up to the next record, with the number of bytes. A file that cannot be read
     further, or is truncated, gives the pages up to there, then raises `FormatError` with the place and the number of
-    good records; so does a file in an unknown format. `InvalidArgument` is raised for *types* or *methods* that are one
-    string, and for a file that is open for text.
+    good records; so does a file in an unknown format, and one that is over a limit (`FormatError.limit`).
+    `InvalidArgument` is raised for *types* or *methods* that are one string, and for a file that is open for text.
     """
     if isinstance(types, str):
         raise InvalidArgument(f"types={types!r} is one string; give a collection, as in {{{types!r}}}")
@@ -407,7 +407,8 @@ def _pages(
             begin = stream.begin if stream else begin
             offset = begin + exc.offset if exc.offset is not None else stream.mark if stream else begin
             count = report.good_records - already
-            raise FormatError(f"{name}, byte {offset:,}, after {count:,} good records: {exc}") from exc
+            message = f"{name}, byte {offset:,}, after {count:,} good records: {exc}"
+            raise FormatError(message, limit=exc.limit) from exc
 
 
 def _parts(file: BinaryIO, begin: int) -> Iterator[ByteRange]:

@@ -208,9 +208,12 @@ class OverLimit(Damaged):
     """The reason why a record is over the limit named *limit* in `ReadLimits`, which would have to be *needed*."""
 
     def __init__(self, limit: str, reason: str, needed: int | None = None) -> None:
-        size = "…" if needed is None else f"{-(-needed // 1_000_000)}MB"
-        super().__init__(f"{reason}: --limit {limit}={size} (in Python ReadLimits({limit}=…)) reads it")
+        super().__init__(_with_option(reason, limit, "…" if needed is None else f"{-(-needed // 1_000_000)}MB"))
         self.limit = limit
+
+
+def _with_option(reason: str, limit: str, value: str = "…") -> str:
+    return f"{reason}: --limit {limit}={value} (in Python ReadLimits({limit}=…)) reads it"
 
 
 class LeftOut(Exception):
@@ -230,9 +233,20 @@ def check_fields(values: Mapping[str, Any], limits: ReadLimits) -> None:
 class DamagedFile(Exception):
     """The reason why a file cannot be read further, and where if that is known; it becomes a `FormatError`."""
 
+    limit: str | None = None
+    """The name in `ReadLimits` of the limit that the file is over; None if it is damaged."""
+
     def __init__(self, reason: str, offset: int | None = None) -> None:
         super().__init__(reason)
         self.offset = offset
+
+
+class FileOverLimit(DamagedFile):
+    """The reason why a file, which may be sound, is over the limit named *limit* and not read further."""
+
+    def __init__(self, limit: str, reason: str, offset: int | None = None) -> None:
+        super().__init__(_with_option(reason, limit), offset)
+        self.limit = limit
 
 
 def check_announced(types: Collection[str] | None, page: Page) -> Page:

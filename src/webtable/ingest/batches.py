@@ -133,6 +133,8 @@ class PageBatch:
     is_last: bool = False
     damage: str | None = None
     """Why the part cannot be read further."""
+    is_over_limit: bool = False
+    """Whether that is a limit, and no damage."""
     is_stored: bool = False
 
     @property
@@ -162,10 +164,10 @@ def batches_of(
     # Pages from a pipe are passed on at once, as the next may come much later.
     most_pages = BATCH_PAGES if Path(unread.part.file).is_file() else 1
 
-    def batch(*, is_last: bool = False, damage: str | None = None) -> PageBatch:
+    def batch(*, is_last: bool = False, damage: str | None = None, is_over_limit: bool = False) -> PageBatch:
         rest = unread._replace(place=total.place, records=unread.records + total.records - before)
         counts = IngestCounts(ReadReport() if pieces is None else pieces.taken())
-        return PageBatch(number, rest, pages, counts, is_last, damage)
+        return PageBatch(number, rest, pages, counts, is_last, damage, is_over_limit)
 
     try:
         with opened(unread.part) as source:
@@ -189,7 +191,7 @@ def batches_of(
                         return
                     pages, size = [], 0
     except (FormatError, OSError) as exc:
-        yield batch(damage=str(exc))
+        yield batch(damage=str(exc), is_over_limit=isinstance(exc, FormatError) and exc.limit is not None)
     except KeyboardInterrupt:  # while waiting for standard input
         yield batch()
     else:

@@ -461,7 +461,8 @@ class Ingest:
     def _take(self, batch: PageBatch) -> None:
         """Accept a batch, and store it unless a worker has."""
         if batch.damage is not None:
-            self.report.damaged_files.append(batch.damage)
+            files = self.report.files_over_limits if batch.is_over_limit else self.report.damaged_files
+            files.append(batch.damage)
         if batch.is_stored or not (batch.pages or self._storer):
             self._count(batch)
         else:

@@ -121,6 +121,8 @@ class IngestReport(IngestCounts):
     """How many of them an earlier run with the same journal has stored."""
     damaged_files: list[str] = field(default_factory=list)
     """The files that could not be read (further), each with the reason."""
+    files_over_limits: list[str] = field(default_factory=list)
+    """The files that were not read to their end since they are over a limit, each with the option that reads it."""
     unfinished: list[str] = field(default_factory=list)
     """The places that reading had reached when it was interrupted, or when the store was gone."""
     worker_deaths: list[str] = field(default_factory=list)
@@ -147,7 +149,7 @@ class IngestReport(IngestCounts):
     def is_sound(self) -> bool:
         """Whether everything that was to be stored is stored, and everything could be read."""
         ended = self.interrupted_by or self.lost or self.uncounted
-        unread = self.read.damaged_count or self.read.skipped or self.damaged_files
+        unread = self.read.damaged_count or self.read.skipped or self.damaged_files or self.files_over_limits
         return not (ended or unread or self.not_stored)
 
     def text(self, store: str = "") -> str:
@@ -175,6 +177,7 @@ class IngestReport(IngestCounts):
             read.skipped and f"{plural(read.skipped.total(), 'record')} over a limit ({names_text(read.skipped)})",
             read.bytes_skipped and f"{plural(read.bytes_skipped, 'damaged byte')} skipped",
             self.damaged_files and plural(len(self.damaged_files), "damaged file"),
+            self.files_over_limits and f"{plural(len(self.files_over_limits), 'file')} over a limit",
             gone and f"{gone:,} dropped",
             self.not_stored and f"{self.not_stored:,} not stored",
             self.unresolved and f"{number_text(self.unresolved)} waiting for the originals (unresolved lists them)",
