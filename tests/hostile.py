@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from base64 import b64encode
 
 import brotli
 import zstandard
@@ -24,6 +25,33 @@ def response(body: bytes, *headers: str) -> bytes:
 def page(body: bytes, *headers: str, url: str = "https://example.com/page") -> bytes:
     """Return a WARC record with a page."""
     return record(response(body, *headers), url)
+
+
+def arc_record(block: bytes, url: str = "https://example.com/page", length: int | None = None) -> bytes:
+    """Return an ARC record."""
+    size = len(block) if length is None else length
+    return f"{url} 192.0.2.1 20260301102030 text/html {size}\n".encode() + block + b"\n"
+
+
+def arc(*records: bytes) -> bytes:
+    """Return an ARC file."""
+    version = b"1 0 InternetArchive\nURL IP-address Archive-date Content-type Archive-length\n"
+    return b"filedesc://crawl.arc 0.0.0.0 20260301000000 text/plain %d\n%b\n" % (len(version), version) + b"".join(
+        records
+    )
+
+
+def har(*entries: bytes, beside: bytes = b"") -> bytes:
+    """Return a HAR file, with other members *beside* its entries."""
+    return b'{"log":{' + beside + b'"entries":[' + b",".join(entries) + b"]}}"
+
+
+def entry(text: bytes = b"", rest: bytes = b"") -> bytes:
+    """Return an entry of HAR; with *rest* more members follow."""
+    return (
+        b'{"request":{"url":"https://example.com/page"},"startedDateTime":"2026-03-01T10:20:30Z","response":{"status":200,'
+        b'"content":{"mimeType":"text/html","text":"%b"}}%b}' % (text, rest)
+    )
 
 
 def line(rest: bytes = b"") -> bytes:
@@ -109,6 +137,49 @@ FILES = {
     "long kinds": (
         lambda: zstandard.compress(b"".join(record(b"", kind=f"k{n}{'x' * 60_000}") for n in range(2_000))),
         None,
+    ),
+    "ARC: zeros": (lambda: gzip.compress(arc(arc_record(response(bytes(250_000_000)))), 6), "record"),
+    "ARC: a dictionary": (lambda: _dictionary() + zstandard.compress(arc()), None),
+    "ARC: a line of 200 MB": (lambda: zstandard.compress(arc() + b"http://e.example/" + b"x" * 200_000_000), None),
+    "ARC: elements in elements": (lambda: gzip.compress(arc(arc_record(response(b"<div>" * 100_000)))), "seconds"),
+    "ARC: many records": (lambda: zstandard.compress(arc(*[arc_record(b"")] * 200_000)), None),
+    "ARC: lengths that are too long": (
+        lambda: zstandard.compress(arc(*[arc_record(response(b"x"), length=900_000)] * 20_000)),
+        None,
+    ),
+    "ARC: header lines": (lambda: gzip.compress(arc(arc_record(response(b"x", *["A: b"] * 160_000)))), "head"),
+    "HAR: a text of 200 MB": (lambda: zstandard.compress(har(entry(b"x" * 200_000_000))), "record"),
+    "HAR: a smaller text of <p>": (lambda: zstandard.compress(har(entry(b"<p>" * 5_000_000))), "memory"),
+    "HAR: gzip in base64": (
+        lambda: zstandard.compress(
+            har(
+                entry(b64encode(gzip.compress(bytes(200_000_000)))).replace(
+                    b'"content":{',
+                    b'"headers":[{"name":"Content-Encoding","value":"gzip"}],"content":{"encoding":"base64",',
+                )
+            )
+        ),
+        None,
+    ),
+    "HAR: a dictionary": (lambda: _dictionary() + zstandard.compress(har()), None),
+    "HAR: a name of 200 MB": (lambda: zstandard.compress(har(beside=b'"%b":1,' % (b"x" * 200_000_000))), None),
+    "HAR: brackets in an entry": (lambda: zstandard.compress(har(entry(rest=b',"a":' + b"[" * 200_000_000))), None),
+    "HAR: pairs of brackets": (
+        lambda: zstandard.compress(har(entry(rest=b',"a":[' + b"[]," * 80_000_000 + b"0]"))),
+        "record",
+    ),
+    "HAR: brackets in brackets": (
+        lambda: zstandard.compress(har(beside=b'"a":[' + b"[[[[]]],{}]," * 20_000_000 + b"0],")),
+        None,
+    ),
+    "HAR: many texts": (lambda: zstandard.compress(har(beside=b'"a":[' + b'"",' * 60_000_000 + b"0],")), None),
+    "HAR: many entries": (lambda: zstandard.compress(har(*[b"{}"] * 300_000)), None),
+    "HAR: many members": (lambda: zstandard.compress(har(beside=b'"a":1,' * 500_000)), None),
+    "HAR: headers": (
+        lambda: zstandard.compress(
+            har(entry().replace(b'"content":', b'"headers":[%b{}],"content":' % (b'{"name":"a"},' * 1_500_000)))
+        ),
+        "head",
     ),
     "long links": (lambda: zstandard.compress(page(with_a_long_base(2_000)) * 50), "link_text"),
 }

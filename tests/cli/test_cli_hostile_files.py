@@ -44,6 +44,8 @@ COMMANDS = {
     "import": ["import", "FOLDER", "--no-refresh", *GIVEN],
     "import --dry-run": ["import", "FOLDER", "--dry-run", *GIVEN],
 }
+# No export is of them: they are ingested only.
+INGESTED = [name for name in FILES if name.startswith(("ARC: ", "HAR: "))]
 BOMBS = {
     "warc": ["zeros", "a title of 100 MB", "header lines"],
     "jsonl": ["a line of 200 MB", "a line of headers", "a line of links"],
@@ -89,7 +91,10 @@ def exported(folder: Path, form: str, content: bytes) -> None:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the memory of a process is read from /proc")
 @pytest.mark.parametrize(
     ("form", "bomb", "command"),
-    some([(form, bomb, command) for form, bombs in BOMBS.items() for bomb in bombs for command in COMMANDS], 4),
+    [
+        *some([(form, bomb, command) for form, bombs in BOMBS.items() for bomb in bombs for command in COMMANDS], 4),
+        *some([("jsonl", bomb, "ingest") for bomb in INGESTED], 5),
+    ],
 )
 def test_no_file_below_1_mb_takes_over_500_mb_in_any_command(form, bomb, command, tmp_path):
     content = (FILES | PARQUET)[bomb][0]()

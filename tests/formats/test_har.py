@@ -6,6 +6,7 @@ import base64
 import gzip
 import io
 import json
+import random
 from datetime import UTC, datetime
 
 import pytest
@@ -236,6 +237,35 @@ def test_a_file_that_is_cut_or_no_json_is_an_error_after_its_pages(data, reason)
         return
     with pytest.raises(FormatError, match=reason):
         read(data)
+
+
+def value(chance: random.Random, depth: int = 6):
+    """Return any JSON value, with brackets and escapes in its texts."""
+    kind = chance.randrange(5) if depth else 4
+    if kind < 2:
+        return [value(chance, depth - 1) for _ in range(chance.randrange(6))]
+    if kind < 4:
+        return {text(chance): value(chance, depth - 1) for _ in range(chance.randrange(6))}
+    return chance.choice([text(chance), 1.5, None, True])
+
+
+def text(chance: random.Random) -> str:
+    return "".join(chance.choice('[]{}"\\,:ab\n') for _ in range(chance.choice([0, 1, 5, 60, 200])))
+
+
+def test_an_entry_ends_where_its_brackets_do_whatever_is_in_it():
+    chance = random.Random(5)
+    entries = [entry(str(number)) | {"_any": value(chance)} for number in range(300)]
+
+    pages, report = read(har(*entries))
+
+    assert [page.url for page in pages] == [f"{URL}{number}" for number in range(300)]
+    assert report.damaged_count == 0
+
+
+def test_a_name_over_its_limit_is_an_error():
+    with pytest.raises(FormatError, match="a name of over"):
+        read(b'{"log":{"' + b"x" * 2_000 + b'":1,"entries":[]}}')
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import re
 from binascii import Error as NotBase64
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from itertools import accumulate
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlencode
 
@@ -51,11 +52,18 @@ FAILED = "failed request"
 """The name under which requests are counted that got no response."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SPACE = re.compile(rb"[\t\r\n ]+")
-# What has no brackets; whole texts of JSON belong to it. And the inside of a text, up to its end.
-_FLAT = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
-_TEXT = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
+# The inside of a text of JSON, up to its end; a whole text; all up to a text that does not end; a text or a bracket.
+_INSIDE = rb'(?:[^"\\]++|\\.)*+'
+_TO_QUOTE = re.compile(_INSIDE, re.DOTALL)
+_TEXT = re.compile(b'"%b"' % _INSIDE, re.DOTALL)
+_WHOLE = re.compile(b'(?:[^"]++|"%b")*+' % _INSIDE, re.DOTALL)
+_TEXT_OR_BRACKET = re.compile(b'"%b"|([{}\\[\\]])' % _INSIDE, re.DOTALL)
 _SCALAR = re.compile(rb"[^\t\r\n ,\]}]*+")
-_SLICE = 1 << 13
+_LEAST_SLICE, _LARGEST_SLICE = 1 << 6, 1 << 16
+# Brackets as steps, and what is none.
+_UP, _DOWN = b"\x01", b"\xff"
+_STEPS = bytes.maketrans(b"{}[]", 2 * (_UP + _DOWN))
+_NO_BRACKET = bytes(set(range(256)) - set(b"{}[]"))
 _MOST_OF_NAME = 1 << 10
 _MOST_JSON = 4
 """How many bytes the JSON of headers may have for each that the headers have."""
@@ -131,7 +139,10 @@ def _next(stream: ByteStream) -> bytes:
 def _members(stream: ByteStream) -> Iterator[bytes]:
     """Yield the name, as JSON, of each member of the object that follows, whose value the caller consumes."""
     for char in _elements(stream, b"{}"):
-        name = _value(stream, _MOST_OF_NAME) if char == b'"' else b""
+        try:
+            name = _value(stream, _MOST_OF_NAME) if char == b'"' else b""
+        except OverLimit as exc:
+            raise DamagedFile(f"its JSON is damaged: a member has a name of over {_MOST_OF_NAME:,} bytes") from exc
         if not name or _next(stream) != b":":
             raise DamagedFile("its JSON is damaged: a member has no name")
         stream.skip(1)
@@ -183,43 +194,63 @@ def _skip_value(stream: ByteStream) -> None:
 
 def _parts(stream: ByteStream) -> Iterator[bytes]:
     """Yield the parts of the JSON value that follows, up to its end by its brackets and quotation marks."""
-    depth = 0
-    is_text = is_escape = False
-    while True:
-        data = stream.loaded(_SLICE) or (stream.peek(1) and stream.loaded(_SLICE))
+    depth, size = 0, _LEAST_SLICE
+    is_text = is_escape = is_end = False
+    while not is_end:
+        data = stream.loaded(size) or (stream.peek(1) and stream.loaded(size))
         if not data:
             raise DamagedFile("the file ends inside its JSON")
-        at, is_end = int(is_escape), False
-        is_escape = False
-        while at < len(data) and not is_end:
-            if is_text:
-                at = _TEXT.match(data, at).end()  # type: ignore[union-attr]  # it matches nothing as well
-                if at == len(data):
-                    break
-                is_text, is_escape = False, data[at] == _BACKSLASH
-                if is_escape:  # the character that it escapes is in the next slice
-                    is_text = True
-            elif depth == 0 and data[at] not in b'"{[':
-                at = _SCALAR.match(data, at).end()  # type: ignore[union-attr]
-                is_end = at < len(data) or not stream.peek(len(data) + 1)[len(data) :]
-                break
-            else:
-                at = _FLAT.match(data, at).end() if depth else at  # type: ignore[union-attr]
-                if at == len(data):
-                    break
-                if data[at] == _QUOTE:
-                    is_text = True
-                else:
-                    depth += 1 if data[at] in b"{[" else -1
-            at += 1
+        at = 0
+        if is_text:
+            at = _TO_QUOTE.match(data, int(is_escape)).end()  # type: ignore[union-attr]  # it matches nothing as well
+            is_escape = data[at : at + 1] == b"\\"  # the character that it escapes is in the next slice
+            is_text = is_escape or at == len(data)
+            at = min(at + 1, len(data))
             is_end = depth == 0 and not is_text
+        elif depth == 0:
+            is_text, depth = data[0] == _QUOTE, int(data[0] in b"{[")
+            is_scalar = not (is_text or depth)
+            at = _SCALAR.match(data).end() if is_scalar else 1  # type: ignore[union-attr]
+            is_end = is_scalar and (at < len(data) or not stream.peek(len(data) + 1)[len(data) :])
+        elif (at := _WHOLE.match(data).end()) == 0:  # type: ignore[union-attr]
+            is_text, at = True, 1
+        else:
+            steps = data[:at].translate(_STEPS, _NO_BRACKET)
+            if steps:  # those in texts count for nothing
+                steps = _TEXT.sub(b"", data[:at]).translate(_STEPS, _NO_BRACKET)
+            below = _depth_after(steps, depth)
+            if below == 0 and at > _LEAST_SLICE:  # where it ends is looked for in smaller slices
+                size = at // 2
+                continue
+            is_end = below == 0
+            at = _end_of_value(data, depth) if is_end else at
+            depth = below
+        size = min(2 * size, _LARGEST_SLICE)
         stream.skip(at)
         yield data[:at]
-        if is_end:
-            return
 
 
-_QUOTE, _BACKSLASH = b'"\\'
+def _depth_after(steps: bytes, depth: int) -> int:
+    """Return how deep it is after these *steps* from *depth*, which is above 0; 0 if they reach that anywhere."""
+    ups = steps.count(_UP)
+    if len(steps) - ups >= depth:
+        depths = accumulate(memoryview(steps.replace(_UP + _DOWN, b"")).cast("b"), initial=depth)
+        if 0 in depths:
+            return 0
+    return depth + 2 * ups - len(steps)
+
+
+def _end_of_value(data: bytes, depth: int) -> int:
+    """Return where in *data* the value ends of which brackets are open, as many as *depth*."""
+    for match in _TEXT_OR_BRACKET.finditer(data):
+        if match[1] is not None:
+            depth += 1 if match[1] in b"{[" else -1
+        if depth == 0:
+            return match.end()
+    return len(data)
+
+
+_QUOTE = ord('"')
 
 
 # --- Pages ------------------------------------------------------------------------------------------------------------
