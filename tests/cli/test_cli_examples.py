@@ -14,7 +14,7 @@ from running import Run
 
 import webtable
 from webtable.cli.commands import COMMANDS
-from webtable.testing import write_pages_as_warc
+from webtable.testing import write_warc
 
 pytest.importorskip("matplotlib")
 
@@ -87,7 +87,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("crawl", "more/more", "archive/a", "crawls/1/CC-MAIN-1", "crawls/2", "books", "crawl-2019"):
         file = made / f"{name}.warc.gz"
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_pages_as_warc(file, pages())
+        write_warc(file, pages())
     (made / "pages.jsonl").write_text('{"url": "https://example.com/", "body": "<p>"}\n')
     row = '{"values": {"device": 7, "time": "2026-11-20T10:00:00Z"}, "cells": {"d:celsius": "21.5"}}\n'
     (made / "rows.jsonl").write_text(row)

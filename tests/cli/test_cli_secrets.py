@@ -28,7 +28,7 @@ from webtable.cli.session import CommandSession
 from webtable.questions import LISTINGS
 from webtable.repository.table.groups import TableIndexes
 from webtable.repository.upkeep import repair
-from webtable.testing import write_pages_as_warc
+from webtable.testing import write_warc
 
 pytest.importorskip("matplotlib")
 
@@ -175,7 +175,7 @@ def files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     )
     Path("urls.txt").write_text("".join(f"https://{host}.example/{page}\n" for host in "abcd" for page in range(50)))
     for name in ("pages", "more"):
-        write_pages_as_warc(f"{name}.warc.gz", pages())
+        write_warc(f"{name}.warc.gz", pages())
 
 
 @pytest.fixture

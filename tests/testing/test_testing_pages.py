@@ -14,7 +14,7 @@ import webtable
 from webtable import Page
 from webtable.errors import InvalidArgument
 from webtable.formats import ReadReport, read_pages
-from webtable.testing import sample_pages, write_pages_as_warc
+from webtable.testing import sample_pages, write_warc
 
 URL = "https://example.com/"
 HTML = {"Content-Type": "text/html"}
@@ -36,7 +36,7 @@ def read(path):
 def test_sample_pages_are_read_from_a_warc_file_as_they_were_written(path):
     pages = sample_pages()
 
-    found = read(write_pages_as_warc(path, pages))
+    found = read(write_warc(path, pages))
 
     told = ("url", "status", "body", "headers", "content_type", "charset", "fetched_at")
     told += ("etag", "last_modified", "redirect_to", "truncated", "same_as")
@@ -73,7 +73,7 @@ def test_sample_pages_end_at_the_moment_that_is_given():
 
 
 def test_each_record_is_a_gzip_member_of_its_own(path):
-    data = write_pages_as_warc(path, sample_pages()).read_bytes()
+    data = write_warc(path, sample_pages()).read_bytes()
 
     members = []
     while data:
@@ -85,7 +85,7 @@ def test_each_record_is_a_gzip_member_of_its_own(path):
 
 
 def test_warcio_reads_the_records_and_their_digests(path):
-    write_pages_as_warc(path, sample_pages())
+    write_warc(path, sample_pages())
 
     found = []
     with path.open("rb") as file:
@@ -104,7 +104,7 @@ def test_a_tuple_is_written_as_it_is(path):
     headers = [("Content-Type", "text/html"), ("Content-Encoding", "gzip"), ("Vary", "a"), ("Vary", "b")]
     body = gzip.compress(b"<title>Packed</title>")
 
-    (found,) = read(write_pages_as_warc(path, [(URL, 203, headers, body)]))
+    (found,) = read(write_warc(path, [(URL, 203, headers, body)]))
 
     assert (found.status, found.title, found.headers["vary"]) == (203, "Packed", "a, b")
     assert body in gzip.decompress(path.read_bytes())
@@ -112,9 +112,7 @@ def test_a_tuple_is_written_as_it_is(path):
 
 def test_a_tuple_can_be_a_response_whose_body_is_not_what_its_headers_say(path):
     report = ReadReport()
-    write_pages_as_warc(
-        path, [(URL, 200, HTML | {"Content-Encoding": "gzip"}, b"no gzip"), (f"{URL}a", 999, HTML, b"<p>")]
-    )
+    write_warc(path, [(URL, 200, HTML | {"Content-Encoding": "gzip"}, b"no gzip"), (f"{URL}a", 999, HTML, b"<p>")])
 
     pages = [(page.status, page.body, page.truncated) for page in read_pages(path, report=report)]
 
@@ -125,7 +123,7 @@ def test_a_tuple_can_be_a_response_whose_body_is_not_what_its_headers_say(path):
 def test_a_page_of_an_encoded_response_is_written_without_the_encoding(path):
     headers = {"Content-Type": "application/pdf", "content-encoding": "gzip", "Content-Length": "7", "Server": "x"}
 
-    (found,) = read(write_pages_as_warc(path, [Page(url=URL, headers=headers, body=b"%PDF-1.4")]))
+    (found,) = read(write_warc(path, [Page(url=URL, headers=headers, body=b"%PDF-1.4")]))
 
     assert found.body == b"%PDF-1.4"
     assert found.headers == {"Content-Type": "application/pdf", "Server": "x"}
@@ -136,7 +134,7 @@ def test_what_only_the_fields_of_a_page_tell_is_in_its_headers(path):
     page = Page(url=URL, content_type="text/html", charset="koi8-r", etag='"7"', last_modified=modified, body=b"<p>")
     moved = Page(url=f"{URL}old", status=308, redirect_to=URL)
 
-    found, leads = read(write_pages_as_warc(path, [page, moved]))
+    found, leads = read(write_warc(path, [page, moved]))
 
     assert (found.content_type, found.charset, found.etag, found.last_modified) == (
         "text/html",
@@ -150,7 +148,7 @@ def test_what_only_the_fields_of_a_page_tell_is_in_its_headers(path):
 def test_a_page_that_repeats_another_one_is_a_revisit(path):
     page = Page(url=f"{URL}copy", headers=HTML, same_as=URL)
 
-    (found,) = read(write_pages_as_warc(path, [page]))
+    (found,) = read(write_warc(path, [page]))
 
     assert (found.status, found.same_as, found.body) == (200, URL, None)
 
@@ -159,6 +157,6 @@ def test_a_page_whose_body_was_not_asked_for_is_refused_and_no_file_is_made(path
     page = msgspec.structs.replace(sample_pages()[0], body=None, has_body=True)
 
     with pytest.raises(InvalidArgument, match="asked for"):
-        write_pages_as_warc(path, [page])
+        write_warc(path, [page])
 
     assert not path.exists()

@@ -22,7 +22,7 @@ PYTEST_DONT_REWRITE: there is no assert here, and a conftest.py may import names
 from webtable.store.memory import MemoryStore
 from webtable.store.observed import Call, WrappedStore
 from webtable.testing.hbase import NoHBase, fresh_table, hbase_native_url, hbase_server
-from webtable.testing.pages import MakeWarc, RawResponse, sample_pages, write_pages_as_warc
+from webtable.testing.pages import MakeWarc, RawResponse, sample_pages, write_warc
 from webtable.testing.stores import CountingStore, FailingStore, ListeningStore
 
 __all__ = [
@@ -39,7 +39,7 @@ __all__ = [
     "hbase_native_url",
     "hbase_server",
     "sample_pages",
-    "write_pages_as_warc",
+    "write_warc",
 ]
 
 # By name, so that programs other than tests can import all of this without pytest.

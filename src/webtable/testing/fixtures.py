@@ -16,7 +16,7 @@ import webtable
 from webtable.store.memory import MemoryStore
 from webtable.testing.hbase import NoHBase, fresh_table, shared_hbase
 from webtable.testing.pages import sample_pages as pages_of_many_kinds
-from webtable.testing.pages import write_pages_as_warc
+from webtable.testing.pages import write_warc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -75,6 +75,6 @@ def make_warc(tmp_path: Path) -> MakeWarc:
     """A function that writes pages, or tuples (URL, status, headers, body), as a WARC file in the test's `tmp_path`."""
 
     def make(pages: Iterable[Page | RawResponse], name: str = "crawl.warc.gz") -> Path:
-        return write_pages_as_warc(tmp_path / name, pages)
+        return write_warc(tmp_path / name, pages)
 
     return make

@@ -82,7 +82,7 @@ class MakeWarc(Protocol):
         ...
 
 
-def write_pages_as_warc(path: str | PathLike[str], pages: Iterable[Page | RawResponse]) -> Path:
+def write_warc(path: str | PathLike[str], pages: Iterable[Page | RawResponse]) -> Path:
     r"""Write *pages* into a new WARC file, each as a record in a separate gzip member, and return its path.
 
     A page gets its own headers, and those that follow from its fields; a page that repeats another capture (`same_as`)
@@ -93,7 +93,7 @@ def write_pages_as_warc(path: str | PathLike[str], pages: Iterable[Page | RawRes
     >>> from webtable.formats import read_pages
     >>> path = getfixture("tmp_path") / "crawl.warc.gz"
     >>> hello = ("https://example.com/", 200, {"Content-Type": "text/html"}, b"<title>Hello</title>")
-    >>> [page.title for page in read_pages(write_pages_as_warc(path, [hello]))]
+    >>> [page.title for page in read_pages(write_warc(path, [hello]))]
     ['Hello']
     """
     path = Path(path)
