@@ -232,7 +232,7 @@ def test_every_answer_is_a_table(web):
     table.put(web.site.page("/a", age=60, body=b"<title>new</title><p>another word"))
     for path, to in (("/old", "/older"), ("/older", "/old")):
         table.put(web.site.page(path, status=301, redirect_to=url(to), outlinks=None))
-        table.put(web.site.page(f"{path}-copy", body=b"<title>copy</title>"))
+        table.put(web.site.page(f"{path}-copy", title="copy"))
     domain = web.site.domain
     answers = {
         "errors": table.errors(domain),
