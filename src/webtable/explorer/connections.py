@@ -2,8 +2,8 @@
 
 uvicorn ends idle connections (`timeout_keep_alive`), and calls `callback_notify` now and then: what it lacks are ends
 for a request's head that does not come and for an answer that nobody reads, and a limit that still lets new clients in.
-Hypercorn has no limit either and waits for readers without end; granian has neither end nor limit for readers, and
-starts processes, which a notebook could not do.
+Hypercorn has no limit either and waits for readers without end (`drain` in its tcp_server); granian starts processes of
+its own, which a notebook could not do.
 """
 
 from __future__ import annotations
