@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from webtable import Page, WebTable
+from webtable._clock import clock
 from webtable.indexes import page_id
 from webtable.rowkey import canonical_url
 from webtable.rowkey.fields.domain import reversed_host
@@ -29,9 +30,14 @@ class Expected:
         self.by_url = {page.url: page for page in found}
         self.links: dict[str, dict[str, tuple[str, str]]] = {
             page.url: {canonical_url(link.url): (link.anchor, link.rel) for link in reversed(page.outlinks or ())}
-            | ({canonical_url(page.redirect_to): ("", "")} if page.redirect_to else {})
+            | ({canonical_url(page.redirect_to): ("", "")} if page.redirect_to and not self.has_expired(page) else {})
             for page in found
         }
+
+    def has_expired(self, page: Page) -> bool:
+        """Whether the content of *page* has expired, and its links with it; a redirect is one of them."""
+        ttl = self.table.layout.ttl
+        return ttl is not None and page.fetched_at < clock.now() - timedelta(seconds=ttl)
 
     def key(self, url: str) -> bytes:
         return self.table.key.unsalted(self.table.key.encode(url))
@@ -53,7 +59,9 @@ class Expected:
         return sum(not of_its_host or host_of_url(other) == host_of_url(url) for other in others)
 
     def leads_nowhere(self, page: Page) -> bool:
-        return page.outlink_count is not None and not self.links[page.url].keys() - {page.url}
+        if page.outlink_count is None or page.redirect_to or self.links[page.url].keys() - {page.url}:
+            return False
+        return page.outlink_count == 0 or bool(page.outlinks)  # links expire with the content
 
     def answers(self) -> dict[str, Any]:
         broken = [

@@ -84,6 +84,9 @@ ASKED = {
     ("search", "since"): lambda site, at: urls(site, hits(site, since=at)) == ["/new"],
     ("search", "until"): lambda site, at: urls(site, hits(site, until=at)) == ["/old"],
     ("changes", "since"): lambda site, at: changed(site, since=at) == ["/new"],
+    ("changes", "met_since"): lambda site, at: (
+        changed(site, since=BOUND - timedelta(hours=12), met_since=at, kind="missing") == ["/old"]
+    ),
     ("changes", "until"): lambda site, at: changed(site, since=BOUND - timedelta(days=9), until=at) == ["/old"],
     ("delete_pages", "fetched_before"): lambda site, at: (
         site.table.delete_pages(site.domain, fetched_before=at, dry_run=True).pages == 1
@@ -138,4 +141,5 @@ def test_no_question_takes_a_moment_that_is_not_tried_here():
     }
 
     assert taken == set(ASKED)
-    assert exact == {("put_not_modified", "fetched_at")}, "it stores that date, and asks nothing"
+    stored = {("put_not_modified", "fetched_at"), ("ingest", "date_fallback")}
+    assert exact == stored, "they store that date, and ask nothing"

@@ -389,7 +389,7 @@ def test_counts_that_did_not_change_are_right_after_many_runs(table):
         table.links.refresh()
         town.store(town.page("/a", days=1, body=b"a" * 1_000, outlinks=town.links("/", "/b", "/never")))
 
-    assert [page.link_counts.inlinks for page in table.links.most_linked()] == [3, 2, 2, 1]
+    assert [page.link_counts.inlinks for page in table.links.most_linked()] == [3, 2, 2, 2]
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Final, Self
 
 from scrapy import Request, Spider, signals
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 _CLEANED: Final = "webtable_cleaned"
 """The key of `Request.meta` for the URL that a request got, which Scrapy may spell in another way."""
-_log = logging.getLogger(__name__)
 
 
 class URLFilterMiddleware:
@@ -62,7 +60,6 @@ class URLFilterMiddleware:
         url = self._urls.clean(request.url)
         if url is None:
             rule = self._urls.explain(request.url).rule
-            _log.debug("not requested: %s: %s", request.url[:200], rule)
             self._crawler.stats.inc_value("webtable/filtered")
             self._crawler.stats.inc_value(f"webtable/filtered/{rule.partition('=')[0].partition(':')[0]}")
             raise IgnoreRequest(rule)

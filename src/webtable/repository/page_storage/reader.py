@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 from webtable._clock import milliseconds
 from webtable.errors import DamagedRow
 from webtable.page.page import Page
+from webtable.page.parts import Link
 from webtable.repository.page_storage.cells import together
 from webtable.repository.page_storage.codec import PageCodec, check_body
 from webtable.repository.page_storage.state import DAMAGED_CAPTURE, NEWEST, NOTHING, KeyedPage, Stored, Version
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
     from datetime import datetime
 
-    from webtable.page.parts import Link
     from webtable.repository.page_storage.layouts import Limits, Refreshed
 
 
@@ -177,19 +178,28 @@ class PageReader:
     def links_and_older(self, pages: Sequence[KeyedPage]) -> list[tuple[Sequence[Link], Sequence[Link]]]:
         """Return the stored links of each of *pages*, given with their rows, and those of the content before it.
 
-        Links that cannot be read are empty lists.
+        Those before have the redirect of that content, too. Links that cannot be read are empty lists.
         """
-        urls = self._codec.columns.urls
-        columns = self._codec.with_checksums([urls])
-        stored_rows = self._store.read(self._table, [row for row, _ in pages], Wanted(columns, versions=2))
+        urls, capture = self._codec.columns.urls, self._codec.columns.capture
+        stored_rows = self._store.read(self._table, [row for row, _ in pages], Wanted([urls, capture], versions=2))
         pairs: list[tuple[Sequence[Link], Sequence[Link]]] = []
         for stored, (_, page) in zip(stored_rows, pages, strict=True):
-            at = None if (content_at := page.stored.content_at) is None else milliseconds(content_at)
-            cells = stored.cells.get(urls, ()) if stored and at is not None else ()
-            older = [cell for cell in cells if at is not None and cell.timestamp < at]
-            links = self._links(stored, page) if stored else []
-            pairs.append((links, self.links(stored, older[0]) if stored and older else []))
+            if stored is None:
+                pairs.append(([], []))
+                continue
+            content_at = page.stored.content_at
+            at = 0 if content_at is None else milliseconds(content_at)
+            older = {name: [cell for cell in cells if cell.timestamp < at][:1] for name, cells in stored.cells.items()}
+            former = [link for cell in older.get(urls, ()) for link in self.links(stored, cell)]
+            former += [link for cell in older.get(capture, ()) for link in self._redirect(stored, cell)]
+            pairs.append((self._links(stored, page), former))
         return pairs
+
+    def _redirect(self, row: Row, cell: Cell) -> list[Link]:
+        with suppress(DamagedRow):
+            if target := self._codec.capture(row, cell).capture.redirect_to:
+                return [Link(target, kind="redirect")]
+        return []
 
     def links(self, row: Row, cell: Cell) -> Sequence[Link]:
         """Return the links in a cell of *row*, an empty list if it cannot be read."""

@@ -54,6 +54,7 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from os import PathLike
 
+    from webtable.page.parts import Link
     from webtable.repository.context import TableContext
     from webtable.repository.reading.read_ahead import Damage
 
@@ -513,7 +514,7 @@ class InlinkComparison(DriftComparison):
     def _add_up(self) -> Iterator[None]:
         for number, page in enumerate(self._linking_pages()):
             column = self._inlinks.column(page.url)
-            for row in self._inlinks.rows(links_of(page)):
+            for row in self._inlinks.rows(self._links_of(page)):
                 self._sums.add(row, column)
             if number % PIECE == 0:
                 yield
@@ -526,8 +527,15 @@ class InlinkComparison(DriftComparison):
     def _linking_pages(self) -> Iterator[Page]:
         rows = self._context.scan(Wanted(self._context.codec.select(("outlinks",))))
         for page in self._readable(map(self._context.pages.each, rows)):
-            if page is not None and links_of(page):
+            if page is not None and self._links_of(page):
                 yield page
+
+    def _links_of(self, page: Page) -> Sequence[Link]:
+        # Inlinks expire with the content of their page. A redirect is among its metadata, which stay.
+        ttl = self._context.layout.ttl
+        if ttl is not None and milliseconds(hints_at(page)) < now_in_milliseconds() - 1000 * ttl:
+            return page.outlinks or ()
+        return links_of(page)
 
     def _stored_inlinks(self) -> Iterator[tuple[bytes, Sequence[tuple[bytes, Cell]]]]:
         """Yield the rows with inlinks, each with its inlinks or some of them."""
@@ -564,7 +572,7 @@ class InlinkComparison(DriftComparison):
         """Yield those inlinks that *page* makes that only one side may have."""
         timestamp, column = milliseconds(hints_at(page)), self._inlinks.column(page.url)
         source = self._context.key.encode(page.url)
-        for row, link in self._inlinks.rows(links_of(page)).items():
+        for row, link in self._inlinks.rows(self._links_of(page)).items():
             if self._sums.is_odd(row, column):
                 yield SourcedCell(self._context.table, row, NewCell(column, timestamp, inlink_value(link)), source)
 
