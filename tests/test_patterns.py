@@ -22,7 +22,10 @@ from nightly import NIGHTLY
 CALLS = {"match", "fullmatch", "search", "sub", "findall", "finditer", "split"}
 PAIRED = "a0 <\"'\\;=./:-@\n"
 
-ANCHORED = {"webtable.repository.full_text.words": {"_PART", "_CHARACTERS"}}
+ANCHORED = {
+    "webtable.formats.har": {"FIRST"},
+    "webtable.repository.full_text.words": {"_PART", "_CHARACTERS"},
+}
 """Patterns that are matched at given places alone, though the module does not name the call beside the pattern."""
 
 

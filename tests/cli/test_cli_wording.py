@@ -85,7 +85,7 @@ def test_a_missing_store_is_created_by_the_command_that_is_told(run: Run):
     [
         (["ingest", "old.jsonl"], "(webtable -s a.db alter --ttl none) to store old captures"),
         (["ingest", "new.jsonl", "--no-refresh"], "; webtable -s a.db alter --versions all keeps all from now on"),
-        (["create", "--ttl", "30"], "; webtable -s a.db alter changes that"),
+        (["create", "--ttl", "30"], "; to change it: webtable -s a.db alter"),
         (["indexed", "host"], "ask for webtable -s a.db hosts"),
     ],
 )

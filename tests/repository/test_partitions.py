@@ -64,7 +64,8 @@ def named(result) -> str:
     if isinstance(result, str):
         return result
     page = getattr(result, "page", result)
-    return str(getattr(page, "url", None) or getattr(result, "name", None)) + str(getattr(result, "target", ""))
+    ends = (getattr(result, "source", ""), getattr(result, "target", ""))
+    return f"{getattr(page, 'url', None) or getattr(result, 'name', None)} {ends}"
 
 
 def parts_of(answer, n: int):

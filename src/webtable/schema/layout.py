@@ -272,7 +272,7 @@ def check_layout(table: str, stored: Layout, wanted: Layout) -> None:
     if differences:
         # Only these options can be altered.
         fix = (
-            Message("; ", Command("alter", python="table.maintenance.alter(…)"), " changes that")
+            Message("; to change it: ", Command("alter", python="table.maintenance.alter(…)"))
             if all(difference.startswith(("ttl:", "versions:")) for difference in differences)
             else ""
         )
