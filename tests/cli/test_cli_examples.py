@@ -84,7 +84,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         with webtable.open(made / name, create=True) as table, table.writer() as writer:
             for page in pages():
                 writer.put(page)
-    for name in ("crawl", "more/more", "archive/a", "crawls/1/CC-MAIN-1", "crawls/2", "books", "crawl-2019"):
+    for name in ("crawl", "more/more", "archive/a", "crawls/1/CC-MAIN-1", "crawls/2", "books", "crawl-2019", "clueweb"):
         file = made / f"{name}.warc.gz"
         file.parent.mkdir(parents=True, exist_ok=True)
         write_warc(file, pages())

@@ -35,7 +35,7 @@ ERRORS = {
 AMOUNT = re.compile(r"_(bytes|seconds|age|size)$|^(timeout|deadline|settle|ttl|size|limit|in_flight)$|^(max|min)_")
 UNIT = re.compile(
     r"\b(bytes|seconds|milliseconds|days|characters|digits|pages|rows|cells|connections|batches|versions|answers|results"
-    r"|numbers|hits|buckets|redirects)\b"
+    r"|numbers|hits|buckets|redirects|segments|parameters|times)\b"
 )
 
 

