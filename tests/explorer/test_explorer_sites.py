@@ -180,7 +180,7 @@ def test_sites_are_all_hosts_page_by_page(sample, sample_client, monkeypatch):
     [
         ("/site/exa mple/", "is not a URL"),
         ("/site/*.example.com/", "all hosts below it"),
-        ("/site/example.com/?status=many", "must be a number"),
+        ("/site/example.com/?status=many", "must be a status code"),
         ("/site/example.com/?colour=red", "not an option of pages"),
         ("/site/example.com/?below=nonsense", "token"),
         ("/site/?after=nonsense", "token"),

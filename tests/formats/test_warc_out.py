@@ -28,7 +28,7 @@ START = datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)
 SECOND, MILLISECOND = timedelta(seconds=1), timedelta(milliseconds=1)
 URL = "https://example.com/page"
 # The first capture of all may be one that is not kept, and hints are dated by what was written before.
-NOT_KEPT = {"first_seen", "inlinks_at", "hints_at", "link_counts"}
+NOT_KEPT = {"first_seen", "inlinks_at", "hints_at", "link_counts", "unchanged", "has_late"}
 
 
 def new_table():
