@@ -429,7 +429,8 @@ def test_an_empty_answer_says_the_time_that_was_asked_for_as_people_write_it(sit
         f"no pages fetched before 2020-01-02 {of_site}",
         f"no pages modified before 2020-01-02 02:04:05.678 UTC {of_site}",
         f"no pages fetched from 2020-01-02 before 2020-01-02 02:04:05.678 UTC {of_site}",
-        f"no pages of {site.domain} and below that are new or gone or moved or changed, since 2020-01-02 02:04:05.678 UTC",
+        f"no pages of {site.domain} and below that are new or gone or moved or changed, "
+        "since 2020-01-02 02:04:05.678 UTC",
     }
 
 
