@@ -246,7 +246,7 @@ class FileOverLimit(DamagedFile):
 
     def __init__(self, limit: str, reason: str, offset: int | None = None) -> None:
         super().__init__(_with_option(reason, limit), offset)
-        self.limit = limit
+        self.limit: str | None = limit
 
 
 def check_announced(types: Collection[str] | None, page: Page) -> Page:
