@@ -159,7 +159,7 @@ class Ledger:
 
 
 def targets_of(page: Page) -> set[str]:
-    return {link.url for link in page.outlinks or ()}
+    return {link.url for link in page.outlinks or ()} | ({page.redirect_to} if page.redirect_to else set())
 
 
 def twice(found: Iterable[tuple[str, datetime]]) -> Sequence[tuple[str, datetime]]:

@@ -55,7 +55,7 @@ def test_inputs_of_the_right_structure_keep_the_promise(name):
         ("keys", "webtable.rowkey.web.WebKey.decode", WebKey.url_of),
         ("tokens", "webtable.repository.answers.tokens._checksum", lambda packed: bytes(6)),
         ("cells", "webtable.repository.page_storage.cells.is_intact", lambda value, begin: True),
-        ("rpc", "webtable.store.hbase.native.connection._message", lambda data, at: (at + 1, at + 1 + data[at])),
+        ("rpc", "webtable.store.hbase.native.connection._message", lambda data, at, stop: (at + 1, at + 1 + data[at])),
         ("jsonl", "webtable.formats.read.TIMES", ()),
         ("warc", "webtable.formats.read_report.ReadReport.add_record", lambda report, offset: None),
         ("texts", "webtable.display.text._SIZE", re.compile(r"(.+)(k)?")),
