@@ -152,10 +152,10 @@ def repeats_with_a_date_of_their_own_for_their_content(monkeypatch):
     """A repeat says that the body is under its own date, where none is."""
     dated = PageWrite.dated
 
-    def moved(self, before, seen, ttl):
-        write = dated(self, before, seen, ttl)
+    def moved(self, before, seen, ttl, unchanged):
+        write = dated(self, before, seen, ttl, unchanged)
         page = write.page if write.with_content else replace(write.page, _content_at=write.page.fetched_at)
-        return PageWrite(page, write.with_content, write.with_metadata, write.content_of)
+        return write._replace(page=page)
 
     monkeypatch.setattr(PageWrite, "dated", moved)
 
