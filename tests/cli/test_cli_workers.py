@@ -105,8 +105,6 @@ class TestTheTable:
             assert {url: found[url][-1][2] for url in urls} == {
                 url: str(max(minute for of, minute in captures if of == url) // 4) for url in urls
             }
-            # A late capture may move the date of the change, whose entry is missing until a repair (docs/captures.md).
-            many.indexes.repair("time", settle=0)
             drifts = {name: many.indexes.verify(name, settle=0) for name in many.indexes.states()}
         assert {name: str(drift) for name, drift in drifts.items() if not drift.is_empty} == {}
 

@@ -237,3 +237,14 @@ def test_many_captures_in_any_order_are_what_the_model_says(whole, seed):
             town.site.store(*pages[number : number + 3])
 
     check(town, captures, put)
+
+
+@pytest.mark.parametrize(("captures", "order"), some(ORDERS, 61))
+def test_an_index_has_the_entries_of_the_newest_capture_in_any_order(captures, order):
+    with webtable.open(f"memory:{uuid.uuid4().hex}", create=True, indexes=["link", "time"]) as table:
+        town = Town(Site(table, "entries.example", NOW))
+
+        check(town, captures, lambda pages: [table.put(pages[number]) for number in order])
+
+        drifts = [table.indexes.verify(name, settle=0) for name in ("link", "time")]
+        assert [str(drift) for drift in drifts if not drift.is_empty] == []

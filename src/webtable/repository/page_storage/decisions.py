@@ -121,7 +121,7 @@ def mended(stored: Stored, *dates: datetime, unchanged: str | None = None) -> Pa
     noted = merged(page._unchanged, unchanged)
     seen = _first_seen([*dates, *(version.at for version in versions)], page)
     write = _founded(page, versions) if _lacks_content(page, versions) else _moved_on(page, versions)
-    kept = PageWrite(page, with_content=False, with_derived=False) if write is None else write
+    kept = _of_history(page, page.changed_at) if write is None else write
     if write is not None or dates:
         marked = replace(page, _unchanged=noted)
         contents = replayed(events_of(Stored(marked, versions)))
@@ -132,11 +132,23 @@ def mended(stored: Stored, *dates: datetime, unchanged: str | None = None) -> Pa
         has_late = page._has_late or write is not None or (count, changed_at) != (page.change_count, page.changed_at)
         counted = {"change_count": count, "changed_at": changed_at, "_unchanged": noted, "_has_late": has_late}
         kept = kept._replace(page=replace(kept.page, **counted))
+        if write is None:
+            kept = _of_history(kept.page, page.changed_at)
     if write is not None:
         # The other writer has removed inlinks with older dates than its own, so all of them are written again.
         return kept.dated(replace(page, _content_at=write.page.stored.content_at, _inlinks_at=None), seen, None, noted)
     kept = kept._replace(page=replace(kept.page, first_seen=seen))
-    return None if kept.page == page else kept
+    if kept.page == page:
+        return None
+    return kept.dated(page, seen, None, noted) if kept.changes_derived else kept
+
+
+def _of_history(page: Page, changed_at: datetime | None) -> PageWrite:
+    """Return the write of the newest capture *page*, of which the history alone changes.
+
+    The index of times has an entry for the date of the change, which was *changed_at*.
+    """
+    return PageWrite(page, with_content=False, with_derived=page.changed_at != changed_at, with_links=False)
 
 
 def _lacks_content(page: Page, versions: Sequence[Version]) -> bool:
@@ -376,6 +388,8 @@ class _LateCapture:
         if marked == self._newest and not newest.with_content:
             return writes
         newest = newest._replace(page=marked)
+        if not newest.with_links:
+            newest = _of_history(marked, self._newest.changed_at)
         return [*writes, newest.dated(self._newest, marked.first_seen, ttl, text) if newest.changes_derived else newest]
 
     def _is_version(self, page: Page) -> bool:
@@ -430,7 +444,7 @@ class _LateCapture:
 
     def _newest_write(self, event: Event | None) -> PageWrite:
         """Return the write of the newest capture, whose content and its date may be others now."""
-        newest, kept = self._newest, PageWrite(self._newest, with_content=False, with_derived=False)
+        newest, kept = self._newest, _of_history(self._newest, self._newest.changed_at)
         if event is None:
             return kept
         content, content_at = self._now[event.at], newest.stored.content_at

@@ -136,6 +136,8 @@ class PageWrite(NamedTuple):
     """The stored page whose body and links are written again, if `page` does not have its own."""
     with_derived: bool = True
     """Whether entries and inlinks are written with the metadata; not if they do not change."""
+    with_links: bool = True
+    """Whether the links may have changed; `page` has none, and its inlinks stay, if only its history has."""
 
     @property
     def changes_derived(self) -> bool:
@@ -162,7 +164,7 @@ class PageWrite(NamedTuple):
             _unchanged=unchanged,
             _has_late=has_late,
         )
-        return PageWrite(page, self.with_content, self.with_metadata, self.content_of, self.with_derived)
+        return self._replace(page=page)
 
     def _inlinks_since(self, before: Page | None, ttl: int | None) -> datetime | None:
         since = None if before is None else before.stored.inlinks_at or before.stored.content_at

@@ -46,11 +46,15 @@ class PageChange(NamedTuple):
     """Whether the same capture was stored already."""
     is_concurrent: bool = False
     """Whether another writer has stored a capture of the page meanwhile: its inlinks are written again."""
+    keeps_links: bool = False
+    """Whether the page is the capture *before*, of which a late one has changed the history alone."""
 
     @property
     def brings_content(self) -> bool:
         """Whether the content of the page differs from the content before, so that its links may differ."""
         page, before = self.page, self.before
+        if self.keeps_links:
+            return False
         if (
             self.is_concurrent
             or before is None

@@ -190,8 +190,8 @@ def settled(context: TableContext, writes: Sequence[ConcurrentWrite]) -> tuple[B
         mend = mended(now, concurrent.first, unchanged=concurrent.unchanged)
         if mend is not None:
             plan.writes.append(PlannedWrite(index, concurrent.row, mend, page, others[index]))
-        if mend is None or not mend.changes_derived:
-            newest = replace(page, outlinks=tuple(links[index]), _inlinks_at=None)
+        if mend is None or not mend.with_links:
+            newest = replace(page if mend is None else mend.page, outlinks=tuple(links[index]), _inlinks_at=None)
             plan.repeated.append(
                 PageChange(index, concurrent.row, concurrent.overtaken, newest, others[index], is_concurrent=True)
             )

@@ -462,7 +462,10 @@ class PagePut(NamedTuple):
     def change(self) -> PageChange:
         """The change, for indexes and inlinks."""
         planned = self.planned
-        return PageChange(planned.index, planned.row, planned.before, self.page, planned.former)
+        keeps_links = not planned.write.with_links
+        return PageChange(
+            planned.index, planned.row, planned.before, self.page, planned.former, keeps_links=keeps_links
+        )
 
 
 def page_puts(
