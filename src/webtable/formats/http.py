@@ -18,7 +18,7 @@ from webtable.page.headers import Headers, header_text, joined_lines
 from webtable.page.methods import Request, request_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
 MAX_ENCODINGS = 8
 """How many nested encodings of a body are decoded."""
@@ -104,7 +104,7 @@ def parse_headers(head: bytes, limit: int | None = None) -> Headers:
     Headers({'Vary': 'a, b'})
     """
     names, values = _fields(head, limit)
-    return Headers.as_stored({names[key]: joined_lines(key, lines) for key, lines in _unfolded(values)})
+    return Headers.as_stored({names[key]: joined_lines(key, lines) for key, lines in values.items()})
 
 
 def parse_record_fields(head: bytes) -> dict[str, str]:
@@ -113,40 +113,45 @@ def parse_record_fields(head: bytes) -> dict[str, str]:
     >>> parse_record_fields(b"WARC/1.1\r\nWARC-Type: response\r\nContent-Length:7")
     {'warc-type': 'response', 'content-length': '7'}
     """
-    return {key: ", ".join(lines) for key, lines in _unfolded(_fields(head, None)[1])}
+    return {key: ", ".join(lines) for key, lines in _fields(head, None)[1].items()}
 
 
-def _unfolded(values: Mapping[str, Sequence[Sequence[str]]]) -> Iterator[tuple[str, list[str]]]:
-    return ((key, ["".join(parts) for parts in lines]) for key, lines in values.items())
-
-
-def _fields(head: bytes, limit: int | None) -> tuple[dict[str, str], dict[str, list[list[str]]]]:
-    """Return the spelling, and the lines of the value of each field, each in parts, by its name in lower case."""
+def _fields(head: bytes, limit: int | None) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Return the spelling and the lines of the value of each field, by its name in lower case."""
     try:
         text = head.decode()
     except UnicodeDecodeError:
         # Each by itself: one that is no UTF-8 says nothing of the others.
         text = "\n".join(map(_line_text, head.split(b"\n")))
     names: dict[str, str] = {}
-    values: dict[str, list[list[str]]] = {}
+    values: dict[str, list[str]] = {}
     count = 0
-    key = ""
-    for line in text.split("\n")[1:]:
-        if line[:1] in {" ", "\t"} and key:  # the rest of a folded line (RFC 9112, section 5.2)
-            # The value may begin here.
-            values[key][-1] += [" ", line.strip()] if values[key][-1][-1] else [line.strip()]
-            continue
+    lines = text.split("\n")[1:]
+    for line in _unfolded(lines) if "\n " in text or "\n\t" in text else lines:
         name, colon, value = line.partition(":")
         name = name.strip()
-        key = name.lower() if colon else ""
-        if not key:
+        if not (colon and name):
             continue
         count += 1
         if limit is not None and count > limit:
             raise OverLimit("fields", f"its response has over {limit:,} header fields")
-        names.setdefault(key, name)
-        values.setdefault(key, []).append([value.strip()])
+        key = name.lower()
+        if key in values:
+            values[key].append(value.strip())
+        else:
+            names[key], values[key] = name, [value.strip()]
     return names, values
+
+
+def _unfolded(lines: Iterable[str]) -> Iterator[str]:
+    """Yield *lines*, each with those that continue it (RFC 9112, section 5.2); a value may begin on the second."""
+    parts: list[str] = []
+    for line in lines:
+        if line[:1] not in {" ", "\t"}:
+            yield " ".join(parts)
+            parts = []
+        parts.append(line.strip())
+    yield " ".join(parts)
 
 
 def _line_text(line: bytes) -> str:

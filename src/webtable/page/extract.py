@@ -47,13 +47,11 @@ _TITLE_IN_BODY = "title:not(svg title, math title), :is(foreignObject, desc, tit
 MAX_ANCHOR = 500
 """How many characters of an anchor text are kept."""
 
-_LINKS = "a[href], area[href]"
-# A jump inside the page is no link, and it is cheaper to leave it to the selector than to look at it. The base comes
-# along, because a search of its own costs as much as that of the links.
-_LINKS_BUT_JUMPS = 'a[href]:not([href^="#"]), area[href], base[href]'
-# Most pages have none of these, and in a longer list of selectors every element takes longer.
-_FRAMES = "frame[src], iframe[src]"
-_REFRESH = "meta[http-equiv][content]"
+# One search for all, the heading too, as each walks through the whole page. Names of attributes take less of it than
+# those of elements: what is not wanted (`<link href>`) is left out afterwards.
+_LINKS = "[href], [http-equiv], iframe, frame, h1"
+# A jump inside the page is no link, and it is cheaper to leave it to the selector than to look at it.
+_LINKS_BUT_JUMPS = '[href]:not([href^="#"]:not(base)), [http-equiv], iframe, frame, h1'
 _STRIPPED = "".join(map(chr, range(0x21)))
 _NO_PAGE = re.compile(r"(?:javascript|mailto|data|tel|blob|about):", re.IGNORECASE)
 _SHORT = 500
@@ -65,26 +63,32 @@ def _number_of(tag: str) -> int:
     return LexborHTMLParser(f"<{tag}>").css(tag)[0].tag_id
 
 
-_BASE, _AREA = _number_of("base"), _number_of("area")
-_SPECIAL: dict[str, LinkKind] = {"frame": "frame", "iframe": "iframe", "meta": "refresh"}
-"""The kinds of links that are not of `<a>` and `<area>`, by their tags."""
+_BASE, _AREA, _H1 = map(_number_of, ("base", "area", "h1"))
+_KINDS: dict[int, LinkKind] = {
+    _number_of("a"): "a",
+    _AREA: "a",
+    _number_of("iframe"): "iframe",
+    LexborHTMLParser("<frameset><frame>").css("frame")[0].tag_id: "frame",
+    _number_of("meta"): "refresh",
+}
+"""The kinds of links, by the numbers of their elements."""
 
 
 class Outlinks:
     """Collects the links of a page in the order of the document, until a limit is reached.
 
-    `base` is what references of the page are relative to. *encoding* is that of the page, in which queries of its links
-    are sent.
+    `base` is what references of the page are relative to, `heading` its first `<h1>`. *encoding* is that of the page,
+    in which queries of its links are sent.
     """
 
     def __init__(self, url: str, most_links: int, most_text: int, encoding: str = "utf-8") -> None:
         self._url: str = url
         self.base: str = url
+        self.heading: LexborNode | None = None
         self._encoding = encoding
         self._most_links = most_links
         self._room = most_text
         self._is_own = True
-        self._has_others = False
         self._directory = ""
         self._led_to: Callable[[str, str], str] = resolved
         self.links: dict[str, Link] = {}
@@ -96,12 +100,15 @@ class Outlinks:
         # A name of a link and what it leads to; most pages link to most others several times.
         targets: dict[str, str] = {}
         for node in self._nodes(tree):
+            kind = _KINDS.get(node.tag_id)
+            if kind is None:
+                continue
             attributes = node.attributes
-            # The links of a picture within the page may have the older name, and are found by both.
-            reference = attributes.get("href" if "href" in attributes else "xlink:href") or ""
-            kind: LinkKind = "a"
-            if self._has_others and (kind := _SPECIAL.get(node.tag or "", "a")) != "a":
-                reference = attributes.get("src") or "" if kind != "refresh" else _refresh_of(node)
+            if kind == "a":
+                # The links of a picture within the page may have the older name, and are found by both.
+                reference = attributes.get("href" if "href" in attributes else "xlink:href") or ""
+            else:
+                reference = _refresh_of(node) if kind == "refresh" else attributes.get("src") or ""
                 if not reference:
                     continue
             target = targets.get(reference)
@@ -115,7 +122,7 @@ class Outlinks:
             elif kind == "a" != link.kind:
                 del links[target]  # a link counts before a frame with the same page
                 self._add(node, target, attributes.get("rel"), kind)
-            elif kind == link.kind and not link.anchor and (anchor := _anchor(node)):
+            elif kind == link.kind and not link.anchor and (anchor := _anchor(node, kind)):
                 links[target] = link._replace(anchor=anchor)
                 self._room -= len(anchor)
             if self.over:
@@ -123,28 +130,17 @@ class Outlinks:
 
     def _nodes(self, tree: LexborHTMLParser) -> list[LexborNode]:
         """Return the links of *tree*, its base being known then; jumps inside the page are left out."""
-        others = self._others_in(tree)
-        self._has_others = bool(others)
-        nodes = tree.css(", ".join([_LINKS_BUT_JUMPS, *others]))
-        if bases := [node for node in nodes if node.tag_id == _BASE]:
-            self.base = resolved(self._url, bases[0].attributes.get("href") or "") or self._url
+        nodes = tree.css(_LINKS_BUT_JUMPS)
+        self.heading = next((node for node in nodes if node.tag_id == _H1), None)
+        if base := next((node for node in nodes if node.tag_id == _BASE), None):
+            self.base = resolved(self._url, base.attributes.get("href") or "") or self._url
             self._is_own = self.base in (self._url, resolved(self._url, ""))
-            nodes = (
-                [node for node in nodes if node.tag_id != _BASE]
-                if self._is_own
-                else tree.css(", ".join([_LINKS, *others]))
-            )
+            if not self._is_own:
+                nodes = tree.css(_LINKS)
         self._directory = self.base.partition("?")[0].rpartition("/")[0] + "/"
         # The pages of a directory have most of their links in common.
         self._led_to = _cached_target if len(self._directory) < _SHORT else resolved
         return nodes
-
-    def _others_in(self, tree: LexborHTMLParser) -> list[str]:
-        """Return the selectors of links of other elements that *tree* has; only frames have no body beside them."""
-        body = tree.body
-        has_frames = tree.tags("iframe") or ((body is None or body.tag != "body") and tree.tags("frame"))
-        has_refresh = any(map(_refresh_of, tree.tags("meta")))
-        return [selector for selector, there in ((_FRAMES, has_frames), (_REFRESH, has_refresh)) if there]
 
     def _target(self, reference: str, targets: dict[str, str]) -> str:
         """Return the URL that *reference* leads to, or "" for a jump inside the page and for what cannot be a page."""
@@ -171,7 +167,7 @@ class Outlinks:
         if len(self.links) >= self._most_links:
             self.over = self.over or "links"
             return
-        anchor = _anchor(node)
+        anchor = _anchor(node, kind)
         rel = shortened(rel, MAX_ANCHOR).lower() if rel else ""
         self.links[target] = Link(target, anchor, rel, kind)
         self._room -= len(anchor) + len(rel)
@@ -235,11 +231,11 @@ def _refresh_of(node: LexborNode) -> str:
 _cached_target = lru_cache(maxsize=1 << 14)(resolved)
 
 
-def _anchor(node: LexborNode) -> str:
+def _anchor(node: LexborNode, kind: LinkKind) -> str:
+    if kind != "a":  # what is within an `<iframe>` is only markup
+        return shortened(node.attributes.get("title"), MAX_ANCHOR)
     if node.tag_id == _AREA:
         return shortened(node.attributes.get("alt"), MAX_ANCHOR)
-    if node.tag in _SPECIAL:  # what is within an `<iframe>` is only markup
-        return shortened(node.attributes.get("title"), MAX_ANCHOR)
     return text_or_image(node, MAX_ANCHOR)
 
 
@@ -348,7 +344,7 @@ def shortened(text: str | None, limit: int) -> str:
     return " ".join(text.lstrip()[: 8 * limit].split())[:limit].rstrip()
 
 
-def facts_of(tree: LexborHTMLParser, base: str) -> Facts:
+def facts_of(tree: LexborHTMLParser, base: str, heading: LexborNode | None) -> Facts:
     """The facts that the page *tree* says of itself; *base* is the URL that its relative ones are resolved against.
 
     The first of several counts, but of robots all do, as for crawlers. Only the head is asked, as crawlers do: what
@@ -367,18 +363,18 @@ def facts_of(tree: LexborHTMLParser, base: str) -> Facts:
         name = (attributes["name"] or "").strip().lower()
         if name == "description" and description is None:
             description = _text(attributes["content"])
-        elif rules := rules_of_markup(name, attributes["content"] or ""):
-            robots.append(" ".join(rules.split()))
+        elif line := rules_of_markup(name, attributes["content"] or ""):
+            robots.append(" ".join(line.split()))
     canonical, other = main_and_other(canonicals)
-    rules_told = rules_by_bot(robots)
+    rules = rules_by_bot(robots)
     return Facts(
         title=_title(tree),
         canonical=canonical,
         other_canonical=other,
         description=description,
-        robots=text_for_all(rules_told, MAX_FACT),
-        robots_by_bot=text_by_bot(rules_told, MAX_FACT),
-        h1=_heading(tree),
+        robots=text_for_all(rules, MAX_FACT),
+        robots_by_bot=text_by_bot(rules, MAX_FACT),
+        h1=None if heading is None else text_or_image(heading, MAX_FACT) or None,
         language=None if root is None else _text((root.attributes.get("lang") or "").lower()),
     )
 
@@ -386,11 +382,6 @@ def facts_of(tree: LexborHTMLParser, base: str) -> Facts:
 def _title(tree: LexborHTMLParser) -> str | None:
     node = (tree.head and tree.head.css_first("title")) or tree.css_first(_TITLE_IN_BODY)
     return None if node is None else _text(node.text())
-
-
-def _heading(tree: LexborHTMLParser) -> str | None:
-    node = tree.css_first("h1")
-    return None if node is None else text_or_image(node, MAX_FACT) or None
 
 
 def _text(text: str | None) -> str | None:
@@ -630,7 +621,7 @@ def _extracted(page: _Page, html: bytes, encoding: str) -> Extract:
     tree = LexborHTMLParser(html, options=_WITHOUT_EVENTS)
     outlinks = Outlinks(page.url or "", page.links, min(page.link_text, 65_536 + 4 * len(page.body)), encoding)
     outlinks.add_all(tree)
-    return Extract(facts_of(tree, outlinks.base), tuple(outlinks.links.values()), encoding, outlinks.over)
+    return Extract(facts_of(tree, outlinks.base, outlinks.heading), tuple(outlinks.links.values()), encoding, outlinks.over)
 
 
 def _main_content(html: bytes) -> MainContent:

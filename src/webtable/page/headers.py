@@ -69,8 +69,11 @@ class Headers(dict[str, str]):
         exact = super().get(name)
         if exact is not None:
             return exact
-        wanted = name.lower()
-        return next((value for own_name, value in self.items() if own_name.lower() == wanted), default)
+        lower, length = name.lower(), len(name)
+        for own_name, value in self.items():
+            if len(own_name) == length and own_name.lower() == lower:
+                return value
+        return default
 
     def __getitem__(self, name: str) -> str:
         value: str | None = self.get(name)
