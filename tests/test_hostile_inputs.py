@@ -11,12 +11,12 @@ import sys
 import pytest
 import zstandard
 
-from hostile import EMPTY_MEMBER, FILES, line, page, record, response
+from hostile import EMPTY_MEMBER, FILES, entry, line, page, record, response
 from nightly import some
 from parquet_bombs import PARQUET
 from running_pieces import pieces_run_after
 from webtable.errors import FormatError
-from webtable.formats import ReadLimits, ReadReport, compressed, read_pages
+from webtable.formats import ReadLimits, ReadReport, compressed, read_pages, read_report
 
 READ = """
 import json, time
@@ -195,3 +195,25 @@ def test_a_file_of_members_inside_of_members_is_not_read_again_for_each_of_them(
         read(data)
 
     assert len(data) < taken < 3 * len(data)
+
+
+IN_A_ROW = {
+    "JSON Lines": (b"", b"{}\n", line(b',"body":"<title>T"')),
+    "HAR": (b'{"log":{"entries":[', b"{},", entry(b"x") + b"]}}"),
+    "WARC": (b"", record(b"no response"), page(b"x")),
+    "WARC, wrong lengths": (b"", page(b"x").replace(b"Length: ", b"Length: 9"), page(b"x")),
+}
+
+
+@pytest.mark.parametrize("form", IN_A_ROW)
+def test_reading_ends_after_many_damaged_records_in_a_row_and_not_after_fewer(form, monkeypatch):
+    monkeypatch.setattr(read_report, "MAX_IN_A_ROW", 50)
+    begin, damaged, sound = IN_A_ROW[form]
+    report = ReadReport()
+
+    with pytest.raises(FormatError, match="50 records in a row are damaged"):
+        list(read_pages(io.BytesIO(begin + 51 * damaged + sound), report=report))
+
+    assert report.damaged_count == 50
+    assert report.good_records == 0
+    assert len(list(read_pages(io.BytesIO(begin + 49 * damaged + sound)))) == 1

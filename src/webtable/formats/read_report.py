@@ -25,6 +25,9 @@ MAX_DAMAGED = 1_000
 """How many damaged records a report lists; all are counted."""
 LISTS = ("damaged", "over_limits")
 """The fields of a report that are lists of records."""
+MAX_IN_A_ROW = 1_000_000
+"""How many damaged records may follow one another: reading a file then ends. One may have two bytes, and takes as long
+as others."""
 MAX_NAMES = 1_000
 """How many names a report counts separately; further names are counted as `OTHERS`."""
 OTHERS = "others"
@@ -112,6 +115,7 @@ class ReadReport:
 
     replaced: int = 0
     """Count of lines of JSON Lines with half of a character (a lone surrogate), in whose place is U+FFFD."""
+    _in_a_row: int = field(default=0, init=False, repr=False, compare=False)
 
     def add_record(self, offset: int) -> None:
         """Count a record that was read to its end and began at *offset*."""
@@ -124,7 +128,12 @@ class ReadReport:
         return self.records - self.damaged_count - self.skipped.total()
 
     def add_damaged(self, record: DamagedRecord, limit: str | None = None) -> None:
-        """Count *record*, which is over *limit* or else damaged, and list it, unless the list is full."""
+        """Count *record*, which is over *limit* or else damaged, and list it, unless the list is full.
+
+        Raises `DamagedFile` after `MAX_IN_A_ROW` of them.
+        """
+        self._end_of_damage()
+        self._in_a_row += 1
         if limit is None:
             self.damaged_count += 1
         else:
@@ -143,10 +152,13 @@ class ReadReport:
     def attempt(self, read: Callable[[], Page | None], damaged: Callable[[str], DamagedRecord]) -> Page | None:
         """Return the page that *read* returns; None if it raises, which is counted.
 
-        *damaged* makes the listed record of the reason.
+        *damaged* makes the listed record of the reason. Raises `DamagedFile` after `MAX_IN_A_ROW` damaged records.
         """
+        self._end_of_damage()
         try:
-            return read()
+            page = read()
+            self._in_a_row = 0
+            return page
         except LeftOut as what:
             self.add_left_out(str(what))
         except (Damaged, InvalidURL) as reason:
@@ -154,6 +166,11 @@ class ReadReport:
                 self.mismatched[reason.field] += 1
             self.add_damaged(damaged(str(reason)), reason.limit if isinstance(reason, OverLimit) else None)
         return None
+
+    def _end_of_damage(self) -> None:
+        if self._in_a_row >= MAX_IN_A_ROW:
+            self._in_a_row = 0  # the next file may be sound
+            raise DamagedFile(f"{MAX_IN_A_ROW:,} records in a row are damaged")
 
     def add_left_out(self, what: str) -> None:
         """Count a record that was left out for being *what*."""
