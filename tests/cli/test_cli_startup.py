@@ -83,6 +83,13 @@ def test_help_is_told_without_any_command():
     assert of_the_repository(loaded) == CATALOGUE
 
 
+def test_pages_are_listed_without_the_parsers_of_pages(url):
+    loaded = modules_of("pages", "all")
+
+    assert "webtable.repository.questions.pages" in loaded
+    assert loaded & {"resiliparse", "selectolax", "webtable.page.extract", "webtable.page.facts", "re2"} == set()
+
+
 def test_a_page_is_shown_without_what_only_other_questions_need(url):
     loaded = modules_of("get", url)
 

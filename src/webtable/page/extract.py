@@ -621,7 +621,9 @@ def _extracted(page: _Page, html: bytes, encoding: str) -> Extract:
     tree = LexborHTMLParser(html, options=_WITHOUT_EVENTS)
     outlinks = Outlinks(page.url or "", page.links, min(page.link_text, 65_536 + 4 * len(page.body)), encoding)
     outlinks.add_all(tree)
-    return Extract(facts_of(tree, outlinks.base, outlinks.heading), tuple(outlinks.links.values()), encoding, outlinks.over)
+    return Extract(
+        facts_of(tree, outlinks.base, outlinks.heading), tuple(outlinks.links.values()), encoding, outlinks.over
+    )
 
 
 def _main_content(html: bytes) -> MainContent:

@@ -150,11 +150,6 @@ def detected(text: str) -> str | None:
 # --- A page completed with what its headers and its HTML say ----------------------------------------------------------
 
 
-def is_html_page(page: Page) -> bool:
-    """Whether *page*, as it is stored, is HTML; without a type it is what was read as such."""
-    return is_html(page.content_type) or (not page.content_type and page.outlink_count is not None)
-
-
 def filled(
     page: Page, limits: ReadLimits = DEFAULT_LIMITS, *, detect_language: bool = False
 ) -> tuple[Page, Extract | None]:

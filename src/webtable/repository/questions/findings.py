@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from webtable.errors import InvalidArgument
-from webtable.page.facts import is_html_page
+from webtable.page.body import is_html
 from webtable.page.headers import REDIRECTS
 from webtable.page.robots import is_noindex, rules_for
 from webtable.repository.answers.listing import ListingOption
@@ -44,7 +44,10 @@ def is_content(page: Page) -> bool:
 def is_read(page: Page) -> bool:
     """Whether *page* is HTML that people read, and so has a title, a heading and a description, or lacks them."""
     # Not a 204, which has no content.
-    return page.status == 200 and is_html_page(page)
+    # Without a type it is what was read as such. (`page.facts` would import parsers, which a listing does without.)
+    return page.status == 200 and (
+        is_html(page.content_type) or (not page.content_type and page.outlink_count is not None)
+    )
 
 
 def is_judged(page: Page) -> bool:
