@@ -49,7 +49,8 @@ def patterns_of(module: str) -> list[tuple[str, Any, set[str]]]:
             case ast.Call(ast.Attribute(ast.Name("re"), call), [ast.Constant(text), *_]) if call in CALLS:
                 patterns.append((text, re.compile(text), {call}))
     for name, value in vars(importlib.import_module(module)).items():
-        for pattern in value.values() if isinstance(value, dict) else [value]:
+        values = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else [value]
+        for pattern in values:
             if isinstance(pattern, (re.Pattern, regex.Pattern)):
                 is_anchored = name in ANCHORED.get(module, ())
                 patterns.append((name, pattern, {"match"} if is_anchored else calls.get(name, CALLS)))
