@@ -20,12 +20,12 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def commands(document):
-    """Return the commands of *document* that need no HBase and end, up to where another takes what they print."""
+    """Return the commands of *document* that need neither HBase nor the web and end, up to where another takes what they print."""
     lines = re.findall(r"^ {4}(webtable .*)", document.read_text(), re.MULTILINE)
     return [
         re.split(r" \| ", line)[0]
         for line in lines
-        if not any(one in line for one in ("hbase://", "hbase+native://", "9091", " serve"))
+        if not any(one in line for one in ("hbase://", "hbase+native://", "9091", " serve", " crawl http"))
     ]
 
 

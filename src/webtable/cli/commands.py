@@ -120,6 +120,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
     "Ask: pages by an index": _listings("pages by an index"),
     "Ask: links": _listings("links"),
     "Write": {
+        "crawl": Listed("crawl", "Fetch the pages of hosts, and store them"),
         "ingest": Listed("ingest", "Store the pages of WARC, HAR, JSON and other files"),
         "export": Listed("export", "Write all captures as WARC, Parquet or JSON Lines files"),
         "import": Listed("imports", "Store what export has written"),
@@ -155,7 +156,6 @@ ELSEWHERE = {
     "add": "ingest",
     "backlinks": "linking-to",
     "cat": "get",
-    "crawl": "ingest",
     "dump": "export",
     "find": "search",
     "init": "create",
@@ -177,8 +177,8 @@ def no_such_command(name: str) -> str:
 
     >>> print(no_such_command("pagse"))
     No such command 'pagse'. Did you mean 'pages'?
-    >>> print(no_such_command("crawl"))
-    No such command 'crawl'. Did you mean 'ingest', 'crawls'?
+    >>> print(no_such_command("dump"))
+    No such command 'dump'. Did you mean 'export'?
     """
     from difflib import get_close_matches  # only where something is wrong
 

@@ -11,12 +11,14 @@ with needed("Scrapy", "scrapy"):
 from webtable.integrations.scrapy.captures import FROM_TABLE, WebTableMiddleware, WebTablePipeline
 from webtable.integrations.scrapy.http_cache import NOT_MODIFIED, ConditionalMiddleware, WebTableCacheStorage
 from webtable.integrations.scrapy.start import WebTableStart
+from webtable.integrations.scrapy.table_spider import TableSpider
 from webtable.integrations.scrapy.url_filter import URLFilterMiddleware
 
 __all__ = [
     "FROM_TABLE",
     "NOT_MODIFIED",
     "ConditionalMiddleware",
+    "TableSpider",
     "URLFilterMiddleware",
     "WebTableCacheStorage",
     "WebTableMiddleware",

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter, deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
@@ -18,7 +19,7 @@ from twisted.internet.defer import Deferred
 
 import webtable
 from webtable import URLFilter
-from webtable.errors import InvalidArgument, WriteFailed
+from webtable.errors import InvalidArgument, WebTableError, WriteFailed
 from webtable.integrations.scrapy.writer_process import WriterProcess
 from webtable.page.methods import DEFAULT_METHODS, wanted_methods
 
@@ -328,6 +329,15 @@ class CrawlTable:
     async def read(self, question: Callable[[WebTable], T]) -> T:
         """Return *question* of the table, called in a thread."""
         return await finished(self._reading.submit(question, self.table))
+
+    async def flush(self) -> None:
+        """Have all pages stored that were put; failures are logged and counted.
+
+        With `WEBTABLE_WRITER_PROCESS` it does nothing: that process stores them within `WEBTABLE_MAX_AGE`.
+        """
+        if self._apart is None:
+            with suppress(WebTableError):
+                await finished(self._putting.submit(self._writer.flush))
 
     def count_unreadable(self, url: str, error: Exception) -> None:
         """Count a page that could not be read and is therefore fetched."""

@@ -1,0 +1,176 @@
+"""The command `crawl`: from an address to a stored site, and on from where it ended."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from benchmarks.crawl_site import Answer, CrawlSite, serving
+
+import webtable
+from trap_site import HOME, HOST, STORED, trap_site
+
+pytestmark = pytest.mark.slow
+
+SITE = "http://site.example"
+HTML = {"Content-Type": "text/html"}
+
+
+class Site(CrawlSite):
+    """A site that keeps the headers of the requests."""
+
+    def __init__(self, answers):
+        super().__init__({f"{SITE}/robots.txt": Answer(404), **answers})
+        self.headers = []
+
+    def answer(self, url, headers):
+        self.headers.append({name.lower(): value for name, value in headers.items()})
+        return super().answer(url, headers)
+
+    def requested(self) -> Counter[str]:
+        """How often each path was asked for, robots.txt aside."""
+        return Counter(asked.url.removeprefix(SITE) for asked in self.asked if not asked.url.endswith("robots.txt"))
+
+
+def page(*paths: str) -> Answer:
+    return Answer(200, HTML, "".join(f"<a href='{path}'>x</a>" for path in paths).encode() or b"<p>x")
+
+
+TREE = {
+    f"{SITE}/": page("/a", "/b", "/private/1"),
+    f"{SITE}/a": page("/a/1", "/a/2", "http://other.example/"),
+    f"{SITE}/b": page("/b/1", "/"),
+    **{f"{SITE}{path}": page() for path in ("/a/1", "/a/2", "/b/1", "/private/1", "/alone", "/alone/2")},
+}
+LINKED = ["/", "/a", "/a/1", "/a/2", "/b", "/b/1"]
+
+
+def begin(folder: Path, site: CrawlSite, *words: str) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-m", "webtable", "-s", "crawl.db", "crawl", *words],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "http_proxy": site.proxy, "no_proxy": "", "WEBTABLE_CONTACT": "me@example.org"},
+    )
+
+
+def crawl(folder: Path, site: CrawlSite, *words: str, code: int = 0) -> str:
+    with begin(folder, site, *words) as process:
+        out, errors = process.communicate()
+    assert process.returncode == code, errors
+    return out
+
+
+def stored(folder: Path, host: str = "site.example") -> dict[str, webtable.Page]:
+    with webtable.open(folder / "crawl.db") as table:
+        return {page.url.partition(host)[2]: page for page in table.pages(host)}
+
+
+def test_the_pages_of_a_site_are_fetched_once_each_and_no_others(tmp_path):
+    with serving(Site(TREE)) as site:
+        out = crawl(tmp_path, site, SITE, "--exclude", "/private/**")
+
+    assert out == "6 pages stored in crawl.db\n"
+    assert [*stored(tmp_path)] == LINKED
+    assert site.requested() == Counter(LINKED)
+    assert {headers["user-agent"].partition("/")[0] for headers in site.headers} == {"webtable"}
+    assert all(headers["user-agent"].endswith("(+me@example.org)") for headers in site.headers)
+
+
+def test_robots_txt_is_obeyed(tmp_path):
+    robots = Answer(200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /private/\nDisallow: /a")
+    with serving(Site(TREE | {f"{SITE}/robots.txt": robots})) as site:
+        crawl(tmp_path, site, SITE)
+
+    assert [*stored(tmp_path)] == ["/", "/b", "/b/1"]
+
+
+def test_a_crawl_goes_on_where_its_limit_ended_it(tmp_path):
+    with serving(Site(TREE)) as site:
+        crawl(tmp_path, site, SITE, "--limit", "3", "--exclude", "/private/")
+        first = site.requested()
+        crawl(tmp_path, site, SITE, "--exclude", "/private/")
+
+    assert first.total() == 3
+    assert [*stored(tmp_path)] == LINKED
+    assert site.requested() == Counter([*LINKED, "/"])  # where it begins
+
+
+def test_pages_of_sitemaps_are_fetched_that_no_page_links_to(tmp_path):
+    def sitemap(kind: str, entry: str, *paths: str) -> bytes:
+        entries = "".join(f"<{entry}><loc>{SITE}{path}</loc></{entry}>" for path in paths)
+        return f'<{kind} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</{kind}>'.encode()
+
+    answers = TREE | {
+        f"{SITE}/robots.txt": Answer(200, {}, f"Sitemap: {SITE}/index.xml\nSitemap: {SITE}/broken.xml".encode()),
+        f"{SITE}/index.xml": Answer(200, {}, sitemap("sitemapindex", "sitemap", "/pages.xml.gz", "/index.xml")),
+        f"{SITE}/pages.xml.gz": Answer(200, {}, gzip.compress(sitemap("urlset", "url", "/alone", "/a", "/alone/2"))),
+        f"{SITE}/broken.xml": Answer(200, {}, b"no XML"),
+    }
+    with serving(Site(answers)) as site:
+        crawl(tmp_path, site, SITE, "--sitemaps")
+
+    assert stored(tmp_path).keys() >= {*LINKED, "/private/1", "/alone", "/alone/2"}
+    assert max(site.requested().values()) == 1
+
+
+def test_what_has_not_changed_comes_as_a_304_when_it_is_fetched_again(tmp_path):
+    before = datetime.now(UTC) - timedelta(days=8)
+    with webtable.open(tmp_path / "crawl.db", create=True) as table:
+        for url, answer in TREE.items():
+            table.put(webtable.Page(url=url, body=answer.body, headers={**HTML, "ETag": '"1"'}, fetched_at=before))
+    answers = {url: Answer(200, {**HTML, "ETag": '"1"'}, answer.body) for url, answer in TREE.items()}
+    with serving(Site(answers | {f"{SITE}/a/2": page("/new")})) as site:
+        out = crawl(tmp_path, site, SITE, "--older-than", "7d")
+
+    assert out == f"{len(TREE) + 1} pages stored in crawl.db, {len(TREE) - 1} of them not modified\n"
+    assert all(page.fetched_at > before for page in stored(tmp_path).values())
+    assert "/new" in stored(tmp_path)
+
+
+def test_a_site_of_traps_is_crawled_to_its_end(tmp_path):
+    with trap_site() as site:
+        crawl(tmp_path, site, HOME, "--exclude", "/calendar/**")
+
+    pages = {path.removeprefix("/"): page for path, page in stored(tmp_path, HOST).items()}
+    assert {path: pages[path].status for path in STORED.keys() & pages.keys()} == {
+        path: answer.status for path, answer in STORED.items()
+    }
+    assert site.days_asked() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stores_what_was_fetched_and_the_same_command_goes_on(number, tmp_path):
+    with trap_site() as site:
+        with begin(tmp_path, site, f"{HOME}calendar/1") as process:
+            while site.days_asked() < 3:
+                assert process.poll() is None
+            process.send_signal(number)
+            _, errors = process.communicate()
+        days = site.days_asked()
+        crawl(tmp_path, site, f"{HOME}calendar/1", "--limit", "3")
+
+    assert process.returncode == 128 + number
+    assert "the same command goes on from there" in errors
+    assert stored(tmp_path, HOST).keys() >= {f"/calendar/{day}" for day in range(1, days)}
+    assert len(stored(tmp_path, HOST)) > days
+
+
+def test_nobody_crawls_without_a_contact_but_on_this_machine(tmp_path, monkeypatch):
+    monkeypatch.delenv("WEBTABLE_CONTACT", raising=False)
+    words = [sys.executable, "-m", "webtable", "crawl", "https://example.com/"]
+
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 2
+    assert "--contact" in done.stderr
+    assert not (tmp_path / "webtable.db").exists()
