@@ -220,8 +220,8 @@ def test_on_a_terminal_there_is_a_ranking_and_the_reasons_below_it(run: Run, url
     lines = result.out.splitlines()
     assert lines[0].strip() == "300 keys, 16 regions on 1 server, 100 at a moment"
     assert [line.split()[1] for line in lines if line.startswith((" 1 ", " 2 "))] == ["host", "hash"]
-    at = lines.index("1. host")
-    assert lines[at + 1].startswith("   hot: at any moment one region takes")
+    [at] = [at for at, line in enumerate(lines) if line.startswith("1. host, for: ")]
+    assert lines[at + 2].startswith("   hot: at any moment one region takes")
     assert max(map(len, lines)) <= 100
     assert any(line.startswith("The verdict holds for crawls like this one: 7 hosts of 1 domain") for line in lines)
 

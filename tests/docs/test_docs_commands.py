@@ -20,7 +20,7 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def commands(document):
-    """Return the commands of *document* that end without HBase and the web, up to where another takes what they print."""
+    """Return the commands of *document* that need no HBase and no web, up to where another takes what they print."""
     lines = re.findall(r"^ {4}(webtable .*)", document.read_text(), re.MULTILINE)
     return [
         re.split(r" \| ", line)[0]

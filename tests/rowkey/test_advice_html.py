@@ -48,7 +48,7 @@ def test_a_notebook_shows_the_ranking_what_it_holds_for_and_the_writes_of_the_be
 
     for design in advice.designs:
         assert design.name in tags.text
-        assert design.why[0] in tags.text
+        assert design.verdict in tags.text
     assert all(said[1:] in tags.text for said in advice.said_of_all)
     assert heat_map(advice.best, keys=advice.keys) in advice._repr_html_()
 

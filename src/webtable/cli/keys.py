@@ -280,7 +280,8 @@ class ColumnHelp(NamedTuple):
 # The columns of the ranking, in order.
 RANKING = (
     ColumnHelp(
-        "score", "heat times reading, the lower the better; 1.0 is even writes, and one range for each question"
+        "score",
+        "heat times reading, plus scans for what has no answer; 1.0 is even writes, one range each",
     ),
     ColumnHelp("hottest region", "the share of a moment's writes that go to the region with most of them, on average"),
     ColumnHelp("by chance", "what that share would be if each key went to a region at random"),
@@ -320,7 +321,7 @@ def _write_table(advice: Advice) -> None:
     for verdict in advice.said_of_all:
         target.print(Text(harmless(f"{verdict[:1].upper()}{verdict[1:]}.")))
     for place, design in enumerate(advice.designs, 1):
-        target.print(Text(harmless(f"{place}. {design.name}"), style="bold"))
+        target.print(Text(harmless(f"{place}. {design.name}, {design.verdict}"), style="bold"))
         for reason in design.why:
             style = "red" if reason.startswith(("hot:", "cannot answer")) else ""
             _write_reason(target, Text(harmless(reason), style=style))
@@ -442,7 +443,8 @@ def advise(
     --ask gives yours: fields separated by commas, with between after one that has a range, or latest of some fields;
     after a colon the weight; after a semicolon the next question.
 
-    A low score is good: how hot the hottest region is at any moment, times what the questions cost in ranges.
+    A low score is good: how hot the hottest region is at any moment, times what the questions cost in ranges, plus what
+    it costs to scan for those that the key cannot answer.
 
     The verdict holds for crawls like the measured one, and says how many hosts that has. `webtable serve` draws the
     writes of each design as a heat map, on its page of keys.

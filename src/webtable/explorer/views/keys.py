@@ -39,7 +39,8 @@ _ABOUT: Final = (
 _SALT: Final = "{digits} hex digits of a hash of the {salt} (the salt, which spreads pages over the regions), "
 _ADVICE: Final = (
     "Designs of keys, measured on these URLs. The score is how hot the hottest region is at any moment, times what the "
-    "questions cost in ranges: the lower the better. Below them are the writes of each design, by region and time. "
+    "questions cost in ranges, plus scans for those that the key cannot answer: the lower the better. Below them are "
+    "the writes of each design, by region and time. "
 )
 
 

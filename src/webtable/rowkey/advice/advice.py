@@ -164,9 +164,9 @@ class Advice(msgspec.Struct, frozen=True):
         return self._shown().rich()
 
     def _shown(self) -> Shown:
-        """Return the designs, the best first, with the first of their reasons."""
+        """Return the designs, the best first, with what counts for and against each."""
         rows = [
-            (place, design.name, f"{design.score:.1f}", share_text(design.writes.hottest_at_once), design.why[0])
+            (place, design.name, f"{design.score:.1f}", share_text(design.writes.hottest_at_once), design.verdict)
             for place, design in enumerate(self.designs, 1)
         ]
         note = " ".join(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in self.said_of_all)
@@ -175,7 +175,8 @@ class Advice(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         lines = [self.measure, *self.said_of_all]
         for place, design in enumerate(self.designs, 1):
-            lines += [f"{place}. {design.name} (score {design.score:.1f})", *(f"   {reason}" for reason in design.why)]
+            lines.append(f"{place}. {design.name} (score {design.score:.1f}), {design.verdict}")
+            lines += [f"   {reason}" for reason in design.why]
         return "\n".join(lines)
 
 

@@ -310,8 +310,8 @@ class QuestionCost(msgspec.Struct, frozen=True):
 
     `rows_read` and `rows_wanted` are rows of those that were measured; for the latest row one is read in each range,
     and one is wanted. Without ranges, `reason` says why, `fix` what would help, and `rows_read` are those of the
-    question `instead`, which are filtered, or of the whole table if that is empty. `order` says how the latest row is
-    found: as the first row of its ranges, as the last, or among all of them.
+    question `instead`, in `instead_ranges`, which are filtered, or of the whole table if that is empty. `order` says
+    how the latest row is found: as the first row of its ranges, as the last, or among all of them.
     """
 
     question: str
@@ -325,6 +325,7 @@ class QuestionCost(msgspec.Struct, frozen=True):
     rows_read: float = 0.0
     rows_wanted: float | None = None
     order: Order = ""
+    instead_ranges: float = 1.0
 
     @property
     def rows_for_one(self) -> float | None:
@@ -387,14 +388,14 @@ def _unanswered(design: Design, inquiry: Inquiry, exc: NoRange | UnknownField, k
         names = ", ".join(question.names)
         newest = " and ".join(filter(None, [names, "the time, newest first"]))
         fix += f", or add an index by {newest if question.latest else names}"
-    read, instead = float(len(keys)), ""
+    read, instead, ranges = float(len(keys)), "", 1.0
     for wider, each in _wider(design, inquiry):
         rows = _rows_read(each, keys, at_most=len(keys))
         if rows < read:
-            read, instead = rows, wider
+            read, instead, ranges = rows, wider, sum(map(len, each)) / len(each)
     order: Order = "sort" if question.latest else ""
     return QuestionCost(
-        str(question), None, None, None, reason, fix, instead, question.weight, read, inquiry.wanted, order
+        str(question), None, None, None, reason, fix, instead, question.weight, read, inquiry.wanted, order, ranges
     )
 
 

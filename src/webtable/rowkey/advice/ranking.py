@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 # --- Judgements -------------------------------------------------------------------------------------------------------
 
 
-UNANSWERED = 12.0
-"""The reading cost of a question without ranges: as much as one with two thousand."""
+LEAST_ROWS = 1 << 20
+"""The rows of the table for a scan of all of it, if fewer keys are measured: a smaller table needs no design."""
 UNSPLIT = 0.25
 """The part of one-region heat in the heat of a key whose split points come from the keys themselves."""
 _WIDE = 1.1
@@ -55,11 +55,13 @@ class WrittenTable(NamedTuple):
 class Judgement(msgspec.Struct, frozen=True):
     """A design, measured. Lower scores are better.
 
-    `score` is `heat` times `reading`. `heat` is the share of the hottest region at any moment over its fair share, at
-    least 1; a quarter of it is that of a table of one region if the split points follow from the keys only, which a new
-    table does not have. `reading` is the weighted mean over the questions of 1 + log2(ranges): a question with one
-    range counts 1, each doubling of the ranges, or of the rows read for each row wanted, adds 1, and a question that
-    cannot be answered counts 12.
+    `score` is `heat` times `reading` plus `scanning`. `heat` is the share of the hottest region at any moment over its
+    fair share, at least 1; a quarter of it is that of a table of one region if the split points follow from the keys
+    only, which a new table does not have. `reading` and `scanning` are parts of the weighted mean over the questions:
+    of those with ranges, and of those without. A question with ranges counts 1 + log2(ranges), and each doubling of
+    the rows read for each row wanted adds 1. One without reads the whole table, as if each row were a range, of a
+    million rows at least, or the rows of a wider question; all regions take part in that, so the heat of one is no
+    matter. `verdict` says what counts for and against the design in a line, and `why` has all reasons.
     """
 
     name: str
@@ -67,6 +69,8 @@ class Judgement(msgspec.Struct, frozen=True):
     score: float
     heat: float
     reading: float
+    scanning: float
+    verdict: str
     why: tuple[str, ...]
     writes: Writes
     lengths: Lengths
@@ -82,17 +86,55 @@ def judged(design: Design, items: Sequence[Any], table: WrittenTable, inquiries:
     # Nobody has the keys when a table is new: without split points it is one region, whose share is 1.
     hindsight = max(1.0, writes.hottest_at_once / writes.fair)
     heat = (1 - UNSPLIT) * hindsight + UNSPLIT / writes.fair if design.splits.by_sample else hindsight
-    reading = sum(cost.weight * _dearness(cost) for cost in costs) / sum(cost.weight for cost in costs)
+    weight = sum(cost.weight for cost in costs)
+    reading = sum(cost.weight * _dearness(cost, len(keys)) for cost in costs if cost.ranges is not None) / weight
+    scanning = sum(cost.weight * _dearness(cost, len(keys)) for cost in costs if cost.ranges is None) / weight
     why = [*_of_writes(writes, table.regions, design), *_of_questions(costs), *filter(None, [design.note])]
     why.append(_of_lengths(lengths, table.cell))
-    return Judgement(design.name, design.declaration, heat * reading, heat, reading, tuple(why), writes, lengths, costs)
+    return Judgement(
+        design.name,
+        design.declaration,
+        heat * reading + scanning,
+        heat,
+        reading,
+        scanning,
+        _verdict(writes, costs),
+        tuple(why),
+        writes,
+        lengths,
+        costs,
+    )
 
 
-def _dearness(cost: QuestionCost) -> float:
+def _dearness(cost: QuestionCost, rows: int) -> float:
     # Logarithms, since 256 ranges are not 256 times as bad: they are read side by side.
-    if cost.ranges is None:
-        return UNANSWERED
-    return min(UNANSWERED, 1 + math.log2(max(1.0, cost.ranges)) + math.log2(_filtered(cost)))
+    scan = 1 + math.log2(max(rows, LEAST_ROWS))
+    if cost.ranges is None and (not cost.instead or cost.order or cost.rows_for_one is None):
+        return scan
+    ranges = cost.instead_ranges if cost.ranges is None else cost.ranges
+    return min(scan, 1 + math.log2(max(1.0, ranges)) + math.log2(_filtered(cost)))
+
+
+def _verdict(writes: Writes, costs: Sequence[QuestionCost]) -> str:
+    """Return in a line what counts for and against a design: heat, ranges, and questions without an answer."""
+    asked = [cost for cost in costs if cost.weight]
+    ranges = [cost.ranges for cost in asked if cost.ranges is not None]
+    mean = sum(ranges) / len(ranges) if ranges else 0
+    merits: list[str] = []
+    faults: list[str] = []
+    share = (
+        f"{share_text(writes.hottest_at_once)} of a moment's writes in one region, {share_text(writes.fair)} by chance"
+    )
+    (faults if writes.is_hot else merits).append(share if writes.is_hot else "even writes")
+    if ranges:
+        (merits if mean < 2 else faults).append(f"{mean:,.0f} {_ranges(mean)} a question")
+    if len(ranges) < len(asked):
+        faults.append(f"{len(asked) - len(ranges)} of {plural(len(asked), 'question')} without an answer")
+    elif len(asked) > 1:
+        merits.append(f"an answer to all {len(asked)} questions")
+    return "; ".join(
+        f"{name} {', '.join(points)}" for name, points in (("for:", merits), ("against:", faults)) if points
+    )
 
 
 def _filtered(cost: QuestionCost) -> float:
