@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from twisted.python.failure import Failure
 
     from webtable import WebTable
 
@@ -34,6 +35,8 @@ MAX_SITEMAP: Final = 50_000_000
 MAX_SITEMAP_URLS: Final = 50_000
 MAX_SITEMAPS: Final = 10_000
 """How many sitemaps of a crawl are read; they are read one by one, each when the URLs of the last are requested."""
+MAX_FAILED: Final = 100_000
+"""Of how many pages that did not come it is remembered: further ones are requested again in each pass."""
 _GZIP: Final = b"\x1f\x8b"
 _PORT: Final = re.compile(r":\d+$")
 
@@ -84,6 +87,7 @@ class TableSpider(WebTableStart):
         self._pass: AsyncIterator[scrapy.Request] | None = None
         """The requests of the present pass that are not scheduled yet."""
         self._urls = URLFilter()
+        self._failed: set[str] = set()
         self._requested = 0
         """How many requests of it are scheduled."""
         self._is_reading = False
@@ -111,6 +115,11 @@ class TableSpider(WebTableStart):
 
     def parse(self, response: Response, **kwargs: Any) -> None:
         """Leave the links of *response* to the table: it is stored with them."""
+
+    def failed(self, failure: Failure) -> None:
+        """Leave a page out of further passes that robots.txt forbids or that did not come; nothing of it is stored."""
+        if len(self._failed) < MAX_FAILED:
+            self._failed.add(failure.request.url)  # type: ignore[attr-defined]  # Scrapy sets it
 
     def scheduler_empty(self) -> None:
         """Go on with the present pass."""
@@ -184,8 +193,8 @@ class TableSpider(WebTableStart):
             return
         for site in self._sites:
             async for request in self.discovered_requests(site):
-                for _ in self._taken([request.url]):
-                    yield request
+                for _ in self._taken({request.url} - self._failed):
+                    yield request.replace(errback=self.failed)
 
     def _taken(self, urls: Iterable[str]) -> Iterable[str]:
         """Yield *urls* as long as the limit is not reached."""
