@@ -37,7 +37,7 @@ def commands_with_examples():
 
 
 # A copy that follows and a server go on until a signal ends them: see test_cli_copy and test_cli_serve.
-NEEDS = ("hbase://", "hbase+native://", "--follow", " serve")  # a cluster, or no end
+NEEDS = ("hbase://", "hbase+native://", "--follow", " serve", " crawl http")  # a cluster, the web, or no end
 EXAMPLES = [line for line in commands_with_examples() if not any(one in line for one in NEEDS)]
 
 

@@ -154,7 +154,6 @@ def test_nothing_is_said_of_no_results_where_none_are_asked_for(run: Run):
         (["pagse"], "'pages'"),
         (["borken-links"], "'broken-links'"),
         (["show"], "'get'"),
-        (["crawl"], "'ingest', 'crawls'"),
         (["index", "ad"], "'add'"),
     ],
 )

@@ -67,7 +67,7 @@ def crawl(folder: Path, site: CrawlSite, *words: str, code: int = 0) -> str:
     with begin(folder, site, *words) as process:
         out, errors = process.communicate()
     assert process.returncode == code, errors
-    return out
+    return errors + out
 
 
 def stored(folder: Path, host: str = "site.example") -> dict[str, webtable.Page]:
@@ -89,9 +89,10 @@ def test_the_pages_of_a_site_are_fetched_once_each_and_no_others(tmp_path):
 def test_robots_txt_is_obeyed(tmp_path):
     robots = Answer(200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /private/\nDisallow: /a")
     with serving(Site(TREE | {f"{SITE}/robots.txt": robots})) as site:
-        crawl(tmp_path, site, SITE)
+        out = crawl(tmp_path, site, SITE)
 
     assert [*stored(tmp_path)] == ["/", "/b", "/b/1"]
+    assert out == "not fetched: 2 pages, Forbidden by robots.txt\n3 pages stored in crawl.db\n"
 
 
 def test_a_page_that_does_not_come_is_left_to_the_next_crawl(tmp_path):
@@ -175,6 +176,15 @@ def test_a_signal_stores_what_was_fetched_and_the_same_command_goes_on(number, t
     assert "the same command goes on from there" in errors
     assert stored(tmp_path, HOST).keys() >= {f"/calendar/{day}" for day in range(1, days)}
     assert len(stored(tmp_path, HOST)) > days
+
+
+def test_a_store_that_cannot_be_opened_ends_the_command_before_anything_is_requested(tmp_path):
+    (tmp_path / "crawl.db").write_text("no database")
+    with serving(Site(TREE)) as site:
+        out = crawl(tmp_path, site, SITE, code=3)
+
+    assert out.startswith("webtable: crawl.db: not an SQLite database")
+    assert site.asked == []
 
 
 def test_nobody_crawls_without_a_contact_but_on_this_machine(tmp_path, monkeypatch):

@@ -14,23 +14,27 @@ import webtable
 from webtable._importable import needed
 from webtable._process_hooks import handling_signals
 from webtable.cli import options
-from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain
+from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, note
 from webtable.cli.output import documented
 from webtable.cli.session import session
 from webtable.display import harmless
 from webtable.display.text import plural
-from webtable.errors import InvalidArgument
+from webtable.errors import InvalidArgument, TableNotFound
 from webtable.progress import ProgressBar
 from webtable.questions import duration_of
 from webtable.rowkey import canonical_url
+from webtable.store import adapter_of
 
 if TYPE_CHECKING:
     import signal
 
     from scrapy.crawler import Crawler, CrawlerProcess
 
+    from webtable.cli.session import CommandSession
+
 commands: Final = typer.Typer()
 _LOCAL: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_COUNT: Final = "webtable/"
 _PORT: Final = re.compile(r":\d+$")
 
 
@@ -62,13 +66,13 @@ def crawl(
     stored pages, so that what has not changed comes as a 304. What is linked and not fetched yet stands in the table:
     Ctrl-C and SIGTERM store what was fetched, and the same command goes on from there.
 
-    The exit code is 1 if nothing was fetched.
+    What did not come is counted by its reason, and requested again by the next crawl. The exit code is 1 if nothing
+    was fetched.
 
     Examples:
         webtable crawl https://example.com/ --contact you@example.com
         webtable crawl https://example.com/ --limit 500 --exclude '/calendar/**' --sitemaps
         webtable crawl https://example.com/ --older-than 7d
-        webtable audit example.com
     """
     this = session(ctx)
     starts = [canonical_url(url if "://" in url else f"https://{url}") for url in urls]
@@ -85,21 +89,40 @@ def crawl(
         from scrapy.crawler import CrawlerProcess
     from webtable.integrations.scrapy import TableSpider
 
+    _check_table(this)
     settings = {"USER_AGENT": agent, "WEBTABLE_URI": this.store, "WEBTABLE_URLS": wanted}
-    process = CrawlerProcess({"LOG_LEVEL": "ERROR", "TELNETCONSOLE_ENABLED": False, **settings})
+    process = CrawlerProcess({"LOG_LEVEL": "CRITICAL", "TELNETCONSOLE_ENABLED": False, **settings})
     crawler = process.create_crawler(TableSpider)
     process.crawl(crawler, start_urls=starts, limit=limit, sitemaps=sitemaps, outdated_after=age)
     received = _run(process, crawler)
-    counts = {name: crawler.stats.get_value(f"webtable/{name}", 0) for name in ("stored", "not_modified", "failed")}
+    counts = {
+        name.removeprefix(_COUNT): value
+        for name, value in sorted(crawler.stats.get_stats().items())
+        if name.startswith(_COUNT)
+    }
+    for kind in ("not_fetched", "failed"):
+        what = "not stored" if kind == "failed" else "not fetched"
+        for reason in filter(re.compile(f"{kind}/").match, counts):
+            note(f"{what}: {plural(counts[reason], 'page')}, {harmless(reason.partition('/')[2])}")
+    stored, same = counts.get("stored", 0), counts.get("not_modified", 0)
     typer.echo(
-        f"{plural(counts['stored'], 'page')} stored in {harmless(this.name)}"
-        + (f", {counts['not_modified']:,} of them not modified" if counts["not_modified"] else "")
-        + (f"; {counts['failed']:,} not stored" if counts["failed"] else "")
+        f"{plural(stored, 'page')} stored in {harmless(this.name)}"
+        + (f", {same:,} of them not modified" if same else "")
     )
     if received:
         complain(f"interrupted by {received[0].name}: what was fetched is stored; the same command goes on from there")
         raise typer.Exit(SIGNALLED + received[0])
-    raise typer.Exit(0 if counts["stored"] else NOT_DONE)
+    raise typer.Exit(0 if stored else NOT_DONE)
+
+
+def _check_table(this: CommandSession) -> None:
+    """Create the table if it is missing and its store has one made at the first page; raises what opening raises."""
+    try:
+        this.open().close()
+    except TableNotFound:
+        if not adapter_of(this.store).capabilities.is_created_on_ingest:
+            raise
+        webtable.open(this.store, create=True).close()
 
 
 def _run(process: CrawlerProcess, crawler: Crawler) -> list[signal.Signals]:

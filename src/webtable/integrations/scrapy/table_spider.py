@@ -12,7 +12,8 @@ from urllib.parse import urljoin, urlsplit
 
 import scrapy
 from scrapy import signals
-from scrapy.exceptions import DontCloseSpider
+from scrapy.exceptions import DontCloseSpider, IgnoreRequest
+from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.gz import gunzip
 from scrapy.utils.sitemap import Sitemap, sitemap_urls_from_robots
@@ -105,19 +106,27 @@ class TableSpider(WebTableStart):
     async def start(self) -> AsyncIterator[Any]:
         """Yield the requests of `start_urls`, and of outdated pages."""
         for url in self._taken(self.start_urls):
-            yield scrapy.Request(url)
+            yield scrapy.Request(url, errback=self.failed)
         if self.outdated_after is None:
             return
         for site in self._sites:
             async for request in self.outdated_requests(self.outdated_after, site):
                 for _ in self._taken({request.url} - {*self.start_urls}):
-                    yield request
+                    yield request.replace(errback=self.failed)
 
     def parse(self, response: Response, **kwargs: Any) -> None:
         """Leave the links of *response* to the table: it is stored with them."""
 
     def failed(self, failure: Failure) -> None:
-        """Leave a page out of further passes that robots.txt forbids or that did not come; nothing of it is stored."""
+        """Count a page that robots.txt forbids or that did not come, and leave it out of further passes.
+
+        Nothing of it is stored. The statistics have `webtable/not_fetched/REASON`.
+        """
+        error = failure.value
+        if isinstance(error, HttpError):  # an answer with the status of an error, which is stored
+            return
+        reason = str(error) if isinstance(error, IgnoreRequest) else type(error).__name__
+        self.crawler.stats.inc_value(f"webtable/not_fetched/{reason}")
         if len(self._failed) < MAX_FAILED:
             self._failed.add(failure.request.url)  # type: ignore[attr-defined]  # Scrapy sets it
 
@@ -183,7 +192,7 @@ class TableSpider(WebTableStart):
         while self._listed:
             urls = [self._listed.popleft() for _ in range(min(AT_ONCE, len(self._listed)))]
             for url in self._taken(await table.read(partial(_not_stored, urls))):
-                yield scrapy.Request(url)
+                yield scrapy.Request(url, errback=self.failed)
                 count += 1
         if count:
             return
