@@ -112,6 +112,11 @@ def check_contents(source: Path, wheel: Path) -> None:
     expected |= {
         name.replace("docker/hbase", "webtable/_docker") for name in tracked() if name.startswith("docker/hbase/")
     }
+    expected |= {
+        name.replace("docs/", "webtable/_docs/", 1)
+        for name in tracked()
+        if name.endswith(".md") and str(Path(name).parent) in ("docs", "docs/api")
+    }
     compare("the wheel", held, expected)
 
 

@@ -33,6 +33,7 @@ from webtable.testing import write_warc
 pytest.importorskip("matplotlib")
 
 WORDS = {
+    "help": "questions",
     "serve": "--port 0",
     "get": f"{HOME}",
     "by-id": webtable.indexes.page_id(HOME),

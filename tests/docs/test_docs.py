@@ -303,6 +303,20 @@ def test_the_picture_of_large_tables_can_be_drawn_again(tmp_path):
 
 
 @pytest.mark.usefixtures("makers_of_docs")
+def test_the_reference_in_the_checkout_is_what_the_sources_say():
+    from make_reference import FOLDER, pages
+
+    made = pages()
+
+    assert {path.name: path.read_text() for path in FOLDER.glob("*.md")} == made, "run: python docs/make_reference.py"
+    text = "".join(made.values())
+    assert re.findall("^::: ", text, re.MULTILINE) == []
+    for name in webtable.__all__:
+        if isinstance(getattr(webtable, name), type):
+            assert re.search(rf"^### webtable\.(?:\w+\.)*{name}$", text, re.MULTILINE), name
+
+
+@pytest.mark.usefixtures("makers_of_docs")
 def test_the_page_of_the_command_line_is_what_the_commands_say():
     from make_cli_page import PAGE, cli_page
 

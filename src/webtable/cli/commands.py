@@ -98,6 +98,7 @@ def _alone(name: str, app: typer.Typer) -> typer.Typer:
 # The commands by the headings of `webtable --help`.
 GROUPS: dict[str, dict[str, Listed]] = {
     "Browse": {
+        "help": Listed("help", "A page of the docs, or the reference of a name"),
         "serve": Listed("serve", "Show the table in the browser: pages, links, answers"),
     },
     "Ask: one page": {
