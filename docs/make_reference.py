@@ -62,7 +62,7 @@ def _object(package: griffe.Module, path: str) -> Iterator[str]:
 def _written(found: griffe.Object | griffe.Alias, name: str, level: str) -> Iterator[str]:
     yield f"{level} {name}\n"
     if signature := _signature(found):
-        yield f"```python\n{signature}\n```\n"
+        yield f"```py\n{signature}\n```\n"
     if found.docstring is not None:
         # Headings of a docstring would be those of the page.
         yield _HEADING.sub(r"\\\1", found.docstring.value) + "\n"
