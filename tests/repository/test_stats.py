@@ -15,6 +15,7 @@ from webtable.page.parts import Link
 from webtable.repository.arguments import GROUPINGS
 from webtable.repository.questions import stats as counting
 from webtable.repository.questions.stats import SHOWN_GROUPS
+from webtable.repository.reading import page_counts
 from webtable.repository.reading.page_counts import AGES, Group
 from webtable.rowkey import Salt, key_text
 
@@ -281,7 +282,7 @@ def test_counts_are_the_same_with_every_salt_and_in_every_region(new_url, site, 
     ("arguments", "error", "text"),
     [
         ({"by": ["host", "colour"]}, InvalidArgument, "by='colour'.*host, status, type, language, age, region"),
-        ({"by": "title"}, InvalidArgument, "by='title'"),
+        ({"by": "titel"}, InvalidArgument, "by='titel'"),
         ({"by": [None]}, InvalidArgument, "by=None"),
         ({"now": datetime(2026, 1, 1)}, InvalidArgument, "now="),
         ({"asked": "a b"}, InvalidURL, "a b"),
@@ -333,3 +334,41 @@ def test_a_summary_is_a_line_for_all_and_one_for_each_grouping(crawl, stats):
     ]
     assert str(stats(f"https://{crawl.domain}/a/", by="host", bytes=False)) == "0 pages"
     assert str(stats(f"a.www.{crawl.domain}", by=())) == "1 page, 4,000 bytes"
+
+
+@on_every_store
+def test_pages_are_counted_by_their_directory_and_by_columns_in_one_pass(site, stats):
+    home = f"https://{site.domain}/"
+    site.store(
+        site.page("/docs/a?x=/y/", title="Same", robots="noindex"),
+        site.page("/docs/b", title="Same", truncated=True, body=b"x"),
+        site.page("/docs/c/", status=301, redirect_to=home, title=None, body=None),
+        site.page("/", title="Home"),
+    )
+
+    by = stats(by=["directory", "title", "robots", "truncated", "scheme", "redirect_to"]).by
+
+    counts = {name: {group: count.pages for group, count in groups.items()} for name, groups in by.items()}
+    assert counts == {
+        "directory": {home: 1, f"{home}docs/": 2, f"{home}docs/c/": 1},
+        "title": {"Home": 1, "Same": 2, "unknown": 1},
+        "robots": {"noindex": 1, "unknown": 3},
+        "truncated": {"no": 3, "yes": 1},
+        "scheme": {"https": 4},
+        "redirect_to": {home: 1, "unknown": 3},
+    }
+
+
+def test_values_of_a_column_are_bounded_and_the_pages_of_further_ones_are_others(monkeypatch):
+    monkeypatch.setattr(page_counts, "MOST_GROUPS", 2)
+    with webtable.open("memory:titles", create=True) as table:
+        for number in range(5):
+            table.put(Page(url=f"https://www.example.co.uk/{number}", title=f"T{number}"))
+
+        counts = table.stats(webtable.ALL, by=("title", "registered_domain"))
+
+    assert counts.by == {
+        "title": {"T0": Group(1, 0), "T1": Group(1, 0), "others": Group(3, 0)},
+        "registered_domain": {"example.co.uk": Group(5, 0)},
+    }
+    assert [row.group for row in counts.top("title", 1)] == ["others"]

@@ -42,7 +42,9 @@ def stats(
         typer.Option(
             metavar="A,B",
             help="What to count by: host, status, type, language (without its region: pt-br as pt), age, region, size, "
-            "day, month; age, day and month are those of the last capture of a page, in UTC. Default: the first six.",
+            "day, month (age, day and month are those of the last capture of a page, in UTC), directory, or a column: "
+            "canonical, charset, description, h1, redirect_to, registered_domain, robots, scheme, title, truncated. "
+            "Default: the first six.",
         ),
     ] = None,
     no_bytes: Annotated[
@@ -64,6 +66,7 @@ def stats(
         webtable stats all --by status,type --format csv
         webtable stats all --by host --no-bytes
         webtable stats example.com --by month
+        webtable stats example.com --by directory,title --format csv
         webtable stats all --workers 4
     """
     grouping: Any = {} if by is None else {"by": output.parse_names(by)}

@@ -14,7 +14,22 @@ from webtable.errors import InvalidArgument
 
 Progress = Callable[[int], None]
 """Called with the number of pages examined so far."""
-Grouping = Literal["host", "status", "type", "language", "age", "region", "size", "day", "month"]
+ColumnGrouping = Literal[
+    "canonical",
+    "charset",
+    "description",
+    "h1",
+    "redirect_to",
+    "registered_domain",
+    "robots",
+    "scheme",
+    "title",
+    "truncated",
+]
+"""The columns of pages that these can be grouped by."""
+Grouping = Literal[
+    "host", "status", "type", "language", "age", "region", "size", "day", "month", "directory", ColumnGrouping
+]
 """What pages can be grouped by."""
 GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)[:6]
 """The default groupings; the others have many groups, and are meant for plots."""

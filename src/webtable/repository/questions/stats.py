@@ -12,13 +12,21 @@ from webtable._clock import clock
 from webtable.display import Shown
 from webtable.display.text import plural
 from webtable.errors import DamagedRow, InvalidArgument
-from webtable.repository.answers.columns import Columns, column, declared
+from webtable.repository.answers.columns import PAGES, Columns, column, declared
 from webtable.repository.answers.tabular import Tabular
-from webtable.repository.arguments import Grouping, Moment, given_moment
+from webtable.repository.arguments import ColumnGrouping, Grouping, Moment, given_moment
 from webtable.repository.hosts.entries import narrowed_ranges, nothing_of
 from webtable.repository.journal import Journal, Walked
 from webtable.repository.partitions.processes import PartTask, Whole, checked_workers, done_by, parts_of
-from webtable.repository.reading.page_counts import DATES, Group, PageCounts, grouping, left_out, shown_groups
+from webtable.repository.reading.page_counts import (
+    DATES,
+    Group,
+    GroupCounts,
+    PageCounts,
+    grouping,
+    left_out,
+    shown_groups,
+)
 from webtable.repository.reading.read_ahead import MOST_KEPT
 from webtable.repository.reading.scan import ScanSpec, in_storage_order
 from webtable.repository.reading.scope import Scope
@@ -42,6 +50,7 @@ PROGRESS_PAGES = 1_000
 
 # If only these are counted, without bytes, no values are read.
 _IN_THE_KEY = frozenset({"host", "region"})
+_COLUMNS = frozenset(get_args(ColumnGrouping))
 
 
 class GroupRow(NamedTuple):
@@ -69,8 +78,9 @@ class Stats(Tabular[GroupRow]):
 
     `by["status"]["404"]` is the group of the pages with that status. Hosts, types and languages come by name, statuses
     by number, ages from the youngest on, and regions, which are named by their first key (the table's first one has
-    none), in key order; sizes from the smallest on, in classes that end at 100, 200, 500, 1,000 bytes and so on, and
-    days and months from the first on. As a table it has a row for each group.
+    none), in key order; sizes from the smallest on, in classes that end at 100, 200, 500, 1,000 bytes and so on, days
+    and months from the first on, directories and values of columns by their text. Of the last two
+    10,000 are counted apart, and the pages of all further ones as "others". As a table it has a row for each group.
     """
 
     pages: int
@@ -108,8 +118,8 @@ class Stats(Tabular[GroupRow]):
     def top(self, by: Grouping, most: int = SHOWN_GROUPS) -> list[GroupRow]:
         """Return the groups of the grouping *by* that are to be shown where there is no room for all, in their order.
 
-        Hosts, types, statuses, languages and regions are the *most* with the most pages, days and months the latest 31;
-        ages and sizes are all shown. Raises `InvalidArgument` for what was not counted.
+        They are the *most* with the most pages, of days and months the latest 31; ages and sizes are all shown. Raises
+        `InvalidArgument` for what was not counted.
         """
         groups = self._of(by)
         return [GroupRow(by, name, *groups[name]) for name in shown_groups(by, groups, most)]
@@ -174,9 +184,13 @@ class _CountedSoFar(Walked, kw_only=True):
 
     def counts(self, context: TableContext, names: Sequence[Grouping]) -> PageCounts:
         """Return the counts of all pages and of the groupings *names*, to be continued."""
-        counts = PageCounts({name: grouping(name, key=context.key, now=self.now, starts=self.starts) for name in names})
+        counts = PageCounts({name: self._grouping(context, name) for name in names})
         self.add_to(counts)
         return counts
+
+    def _grouping(self, context: TableContext, name: Grouping) -> GroupCounts:
+        value = PAGES.chosen([name])[0].of if name in _COLUMNS else None
+        return grouping(name, key=context.key, now=self.now, starts=self.starts, value=value)
 
     def add_to(self, counts: PageCounts) -> None:
         """Add to *counts* what was counted here."""
@@ -293,7 +307,6 @@ def _count(
 def _groupings(by: Grouping | Sequence[Grouping]) -> tuple[Grouping, ...]:
     """Return *by* as a tuple; raises `InvalidArgument` for an unknown grouping."""
     names = (by,) if isinstance(by, str) else tuple(by)
-    unknown = [name for name in names if name not in get_args(Grouping)]
-    if unknown:
+    if unknown := [name for name in names if name not in get_args(Grouping)]:
         raise InvalidArgument(f"by={unknown[0]!r} is not a grouping; there are {', '.join(get_args(Grouping))}")
     return names

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from heapq import nlargest
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webtable.display.text import class_name, plural, size_class
@@ -32,7 +33,9 @@ DATES: Final = frozenset({"day", "month"})
 """The groupings by the date of the last capture."""
 MOST_DATES: Final = 31
 """How many days or months are shown: at least all days of a month."""
-_RANKED: Final = frozenset({"host", "type", "status", "language", "region"})
+MOST_GROUPS: Final = 10_000
+"""How many values of a column are counted apart; pages with further ones are `OTHERS`."""
+_IN_ORDER: Final = frozenset({"age", "size"})
 _NAMED: Final = 3
 # BCP 47 has further ones, which no page uses; people write `de_DE` for `de-DE`.
 _LANGUAGE: Final = re.compile(r"([a-z]{2,3})(?:[-_]|$)")
@@ -54,13 +57,15 @@ class Group(NamedTuple):
 def shown_groups(by: str, groups: Mapping[str, tuple[int, int | None]], limit: int) -> list[str]:
     """Return the names of those *groups* that are shown where there is no room for all, in their order.
 
-    Hosts, types, statuses, languages and regions are the *limit* with the most pages, days and months the latest; ages
-    and sizes are all shown. So no series has gaps where its groups are small.
+    These are the *limit* with the most pages, of days and months the latest; ages and sizes are all shown. So no series
+    has gaps where its groups are small.
     """
-    if by in _RANKED:
-        largest = set(nlargest(limit, groups, key=lambda name: groups[name][0]))
-        return [name for name in groups if name in largest]
-    return list(groups)[-MOST_DATES:] if by in DATES else list(groups)
+    if by in _IN_ORDER:
+        return list(groups)
+    if by in DATES:
+        return list(groups)[-MOST_DATES:]
+    largest = set(nlargest(limit, groups, key=lambda name: groups[name][0]))
+    return [name for name in groups if name in largest]
 
 
 def left_out(by: str, groups: int) -> str:
@@ -161,10 +166,12 @@ def grouping(
     now: datetime | None = None,
     starts: Sequence[bytes] = (),
     limit: int | None = None,
+    value: Callable[[Page], object] | None = None,
 ) -> GroupCounts:
     """Return empty counts by *name*, with at most *limit* groups.
 
-    Hosts are found from row keys by *key*, ages are as of *now*, and regions begin at *starts*.
+    Hosts are found from row keys by *key*, ages are as of *now*, regions begin at *starts*, and *value* is that of the
+    column *name*.
     """
     match name:
         case "host":
@@ -192,6 +199,18 @@ def grouping(
             return GroupCounts(
                 lambda _, page: _month(page.fetched_at), lambda month: f"{month // 12:04}-{month % 12 + 1:02}"
             )
+        case "directory":
+            return GroupCounts(lambda _, page: page.url.partition("?")[0].rpartition("/")[0] + "/", limit=MOST_GROUPS)
+        case _:
+            of: Callable[[Page], object] = value or attrgetter(name)
+            return GroupCounts(lambda _, page: _text_of(of(page)), limit=MOST_GROUPS)
+
+
+def _text_of(value: object) -> str:
+    """Return the name of the group of pages with this *value*."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return UNKNOWN if value is None or value == "" else str(value)
 
 
 def _month(moment: datetime) -> int:

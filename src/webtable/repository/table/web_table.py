@@ -584,7 +584,9 @@ class WebTable(ShowsItself):
 
         *by* names the groupings. By default these are `host`, `status`, `type` (the media type), `language` (without
         its region: `pt` for `pt-br`), `age` (of the last capture, at *now*) and `region`; there are also `size` (in
-        classes), `day` and `month` (of the last capture, in UTC). No bodies are read; without *bytes*, and by host and
+        classes), `day` and `month` (of the last capture, in UTC), `directory` (the URL up to its last slash), and the
+        columns `canonical`, `charset`, `description`, `h1`, `redirect_to`, `registered_domain`, `robots`, `scheme`,
+        `title` and `truncated`. No bodies are read; without *bytes*, and by host and
         region alone, only row keys are. *on_progress* is called with the number of pages counted so far, after every
         1,000 of them and at the end. Rows that cannot be read are counted separately. *resume* names the journal from
         which a count that was cut short continues, as in `maintenance.verify`; `OSError` is raised if it cannot be
