@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 from collections import deque
@@ -18,7 +19,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.gz import gunzip
 from scrapy.utils.sitemap import Sitemap, sitemap_urls_from_robots
 
-from webtable import URLFilter, WebTableError
+from webtable import URLFilter
 from webtable.integrations.scrapy.crawl_table import CrawlTable
 from webtable.integrations.scrapy.start import AT_ONCE, WebTableStart
 
@@ -172,9 +173,9 @@ class TableSpider(WebTableStart):
             self._pass = None
             if not self._requested:
                 await self._close()
-        except Exception as exc:  # nobody waits for this coroutine
+        except Exception as exc:  # noqa: BLE001 - nobody waits for this coroutine
             self._left = 0
-            self.logger.error("the crawl ends: %s", exc, exc_info=not isinstance(exc, WebTableError))
+            CrawlTable.of(self.crawler).outcomes.log(logging.ERROR, "not-read", f"the crawl ends: {exc!r}")
         finally:
             self._is_reading = False
 
@@ -224,7 +225,8 @@ class TableSpider(WebTableStart):
             sitemap = Sitemap(gunzip(body, max_size=MAX_SITEMAP) if body.startswith(_GZIP) else body)
             urls = list(filter(None, (self._urls.clean(entry["loc"]) for entry in islice(sitemap, MAX_SITEMAP_URLS))))
         except (SyntaxError, StopIteration, ValueError) as exc:
-            self.logger.warning("%s is not read as a sitemap: %s", response.url, exc)
+            text = f"{response.url[:200]} is not read as a sitemap: {exc!r}"
+            CrawlTable.of(self.crawler).outcomes.log(logging.WARNING, "not-read", text)
             return
         if sitemap.type == "sitemapindex":
             self._add_sitemaps(urls)

@@ -148,11 +148,13 @@ class BatchUpdate:
         """Write the entries and inlinks, and return the errors of pages that must not be stored, by owner."""
         return self.errors | self._put()
 
-    def after_pages(self, stored: Sequence[bool], overtaken: Collection[int] = ()) -> dict[int, WebTableError]:
+    def after_pages(
+        self, stored: Sequence[bool], overtaken: Collection[int] = (), redated: Collection[int] = ()
+    ) -> dict[int, WebTableError]:
         """Finish the update after the pages; returns errors of stored pages that must not be acknowledged, by owner.
 
         No inlinks are removed for *overtaken* pages, of which another writer has stored a later capture: that capture
-        may have the same links.
+        may have the same links. Nothing is removed for *redated* ones, whose former entries may be right again.
         """
         if not self.changes:
             return {}
@@ -166,7 +168,9 @@ class BatchUpdate:
         failed |= self.errors
         lasting = [is_stored and owner not in failed for owner, is_stored in enumerate(stored)]
         removals = [
-            removal for removal in removals if removal[0] not in overtaken or removal[1] != self.updater.context.table
+            removal
+            for removal in removals
+            if removal[0] not in redated and (removal[0] not in overtaken or removal[1] != self.updater.context.table)
         ]
         self.updater.writer.remove(DerivedCells(removals=removals), lasting)
         with suppress(WebTableError):  # after an error they are counted in ten minutes

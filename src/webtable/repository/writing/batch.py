@@ -104,6 +104,8 @@ class ConcurrentWrite(NamedTuple):
     """The capture that was written, if the row has a later one now."""
     unchanged: str | None = None
     """The dates of captures that found the content unchanged, as they were written there."""
+    is_redated: bool = False
+    """Whether the same capture has another date of its last change now: what it had before may be right again."""
 
 
 def concurrent_writes(
@@ -155,9 +157,16 @@ def _concurrent_write(
         return None
     is_overtaken = now.page.fetched_at > max(page.fetched_at, before.fetched_at if before else EPOCH)
     is_between = any(since < version.at < page.fetched_at and version.at not in known_dates for version in now.versions)
-    if is_retry or is_overtaken or is_between or mended(now, *dates, unchanged=page._unchanged) is not None:
-        overtaken = page if now.page.fetched_at > page.fetched_at else None
-        return ConcurrentWrite(index, row, since, min(dates), overtaken, page._unchanged)
+    is_redated = now.page.fetched_at == page.fetched_at and now.page.changed_at != page.changed_at
+    if (
+        is_retry
+        or is_overtaken
+        or is_between
+        or is_redated
+        or mended(now, *dates, unchanged=page._unchanged) is not None
+    ):
+        overtaken = page if is_redated or now.page.fetched_at > page.fetched_at else None
+        return ConcurrentWrite(index, row, since, min(dates), overtaken, page._unchanged, is_redated)
     return None
 
 
@@ -348,7 +357,8 @@ class BatchWriter:
         stored = [index not in errors for index in range(len(prepared.batch))]
         writes, unread = ([], {}) if is_alone else self._concurrent_writes(prepared, stored)
         overtaken = {concurrent.place for concurrent in writes if concurrent.overtaken} | unread.keys()
-        errors |= prepared.update.after_pages(stored, overtaken) | unread
+        redated = {concurrent.place for concurrent in writes if concurrent.is_redated}
+        errors |= prepared.update.after_pages(stored, overtaken, redated) | unread
         # Again, as full text may have been created since.
         texts = text_update(self.context, prepared.update.changes, prepared.texts)
         if texts is not None:
