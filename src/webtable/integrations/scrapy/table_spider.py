@@ -79,7 +79,7 @@ class TableSpider(WebTableStart):
         self, start_urls: Sequence[str], *, limit: int | None = None, sitemaps: bool = False, **options: Any
     ) -> None:
         super().__init__(**options)
-        self.start_urls = [*start_urls]
+        self.start_urls: list[str] = [*start_urls]
         self._sites = list(dict.fromkeys(_PORT.sub("", urlsplit(url).netloc) for url in self.start_urls))
         self._left: float = math.inf if limit is None else limit
         self._sitemaps = deque(dict.fromkeys(urljoin(url, "/robots.txt") for url in start_urls if sitemaps))
