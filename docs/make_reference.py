@@ -54,9 +54,14 @@ def _object(package: griffe.Module, path: str) -> Iterator[str]:
         return
     yield from _written(found, path, "###")
     for member in found.members.values() if found.is_class else ():
-        is_shown = member.is_public and not member.name.startswith("_") and not member.is_alias and member.docstring
-        if is_shown:
+        is_public = member.is_public and not member.name.startswith("_") and member.docstring
+        if not member.is_alias and (is_public or _is_abstract(member)):
             yield from _written(member, f"{path.rpartition('.')[2]}.{member.name}", "####")
+
+
+def _is_abstract(member: griffe.Object | griffe.Alias) -> bool:
+    """Whether *member* is a method that a class of one's own must have, as those of a store do."""
+    return member.is_function and any(mark.callable_path == "abc.abstractmethod" for mark in member.decorators)
 
 
 def _written(found: griffe.Object | griffe.Alias, name: str, level: str) -> Iterator[str]:

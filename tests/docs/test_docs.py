@@ -35,6 +35,7 @@ from webtable import (
     writing,
 )
 from webtable.repository.table.groups import TableIndexes, TableLinks, TableMaintenance
+from webtable.store import Store
 
 pytest_plugins = ["pytester"]
 
@@ -310,6 +311,7 @@ def test_the_reference_in_the_checkout_is_what_the_sources_say():
 
     assert {path.name: path.read_text() for path in FOLDER.glob("*.md")} == made, "run: python docs/make_reference.py"
     text = "".join(made.values())
+    assert set(re.findall(r"^#### Store\.(\w+)$", made["stores.md"], re.MULTILINE)) >= Store.__abstractmethods__
     assert re.findall("^::: ", text, re.MULTILINE) == []
     for name in webtable.__all__:
         if isinstance(getattr(webtable, name), type):
