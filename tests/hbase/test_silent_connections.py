@@ -214,7 +214,8 @@ def test_a_server_that_takes_nothing_any_longer_has_lost_the_connection(calls):
 
         assert called.ask(cells=BLOCK) == pb.EmptyMsg()
 
-        assert called.metrics.dropped == 1
+        # On a busy machine the next one may be given up as well before the server reads again.
+        assert called.metrics.dropped >= 1
 
 
 def test_a_server_that_stops_and_comes_back_is_down_and_up_in_the_log_and_the_metrics(calls, caplog):
