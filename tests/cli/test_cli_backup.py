@@ -67,7 +67,8 @@ def test_a_backup_that_is_damaged_is_told(run):
 
         key, column = table.key.encode("https://example.com/001"), table._context.codec.columns.body
         (cell,) = table.store.read(table.table, [key])[0].cells[column]
-        table.store.write(table.table, [Put(key, [NewCell(column, cell.timestamp, cell.value[:-1] + b"\0\0")])])
+        damaged = cell.value[:1_000] + bytes([cell.value[1_000] ^ 1]) + cell.value[1_001:]
+        table.store.write(table.table, [Put(key, [NewCell(column, cell.timestamp, damaged)])])
 
     done = run("backup", "verify", "b.db")
 
