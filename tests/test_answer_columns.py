@@ -60,6 +60,7 @@ def table(tmp_path_factory):
         for path, html in {"copy": HTML, "like": HTML + b" more <a href=/>home</a>"}.items():
             table.put(Page(url=HOME + path, body=html, fetched_at=NOW))
         table.put(Page(url=f"{HOME}again", same_as="https://nowhere.example/", fetched_at=NOW))
+        table.put_failed(f"{HOME}down", "timeout", at=NOW, detail="no answer in 30 s")
         table.indexes.add("similarity")
         table.links.refresh()
         yield table

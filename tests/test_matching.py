@@ -208,6 +208,7 @@ def test_words_may_be_spread_over_two_texts(query, one, other):
         ("first stone", ("r", "one")),
         ("мир 世界", ("мир", "世界")),
         ("Й ş", ()),
+        ("Aﬁ\u030c", ("a",)),
     ],
 )
 def test_what_a_filter_looks_for_is_the_part_of_single_words_that_is_written_in_one_way(query, expected):

@@ -97,6 +97,7 @@ GIVEN: dict[str, Any] = {
     "id": webtable.indexes.page_id(HOME),
     "index": "time",
     "page": pages()[0],
+    "reason": "timeout",
     "since": "30d",
     "status": 200,
     "text": "home",

@@ -6,6 +6,7 @@ from webtable.repository.answers.results import Batch, Explanation, Pages, Resul
 from webtable.repository.arguments import Grouping, Moment
 from webtable.repository.duplicates.exact import DuplicateGroup, Sameness
 from webtable.repository.duplicates.near import NearDuplicate, NearDuplicateGroup
+from webtable.repository.failed_fetches import FailedFetch
 from webtable.repository.full_text.matching import Hit, SearchIn
 from webtable.repository.hosts.hosts import Host, Hosts
 from webtable.repository.indexes.pages import PageOptions
@@ -37,6 +38,7 @@ __all__ = [
     "DuplicateGroup",
     "Edge",
     "Explanation",
+    "FailedFetch",
     "Finding",
     "Freshness",
     "GroupRow",

@@ -1,5 +1,6 @@
 """The outcomes of writing pages: receipts, what became of each page, and what limits drop."""
 
+from webtable.repository.failed_fetches import Backoff
 from webtable.repository.writing.outcomes import (
     Dropped,
     OutcomeCallback,
@@ -12,6 +13,7 @@ from webtable.repository.writing.outcomes import (
 from webtable.repository.writing.writer import Writer
 
 __all__ = [
+    "Backoff",
     "Dropped",
     "OutcomeCallback",
     "PageOutcome",

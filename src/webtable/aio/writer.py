@@ -109,6 +109,7 @@ class Writer(Wrapped[SyncWriter]):
         return Receipt(receipt, self._table)
 
     put_many: Final = awaited(SyncWriter.put_many)
+    put_failed: Final = awaited(SyncWriter.put_failed)
 
     async def put_not_modified(
         self, url: str, fetched_at: datetime | None = None, headers: Mapping[str, str] | None = None

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 from webtable._clock import clock
 from webtable._messages import Argument
-from webtable.errors import InvalidArgument
+from webtable.errors import FutureCapture, InvalidArgument, InvalidCapture
 
 Progress = Callable[[int], None]
 """Called with the number of pages examined so far."""
@@ -43,6 +43,8 @@ MOST_FINDINGS = 50
 """How many findings of each kind an audit lists, by default."""
 IN_FLIGHT = 2
 """How many batches are in flight by default: one is compressed while the one before it is sent."""
+MAX_AHEAD = timedelta(days=1)
+"""How far in the future a capture may be dated: clocks differ, and a later date would hide captures to come."""
 SETTLE_SECONDS = 1.0
 """How long a difference must last to count: a writer removes old entries only after storing the page."""
 
@@ -249,3 +251,30 @@ def moments(**arguments: Moment | None) -> dict[str, datetime | None]:
         if begin is not None and end is not None and end < begin:
             raise InvalidArgument(f"{last}={end} is before ", Argument(first, begin))
     return times
+
+
+def checked_date(url: str, name: str, moment: datetime, now: datetime) -> datetime:
+    """Return the date *moment* of a fetch of *url* in UTC and to the millisecond; *name* is that of its field.
+
+    Raises `FutureCapture` for a date more than a day from *now*, and `InvalidCapture` for one before 1970.
+    """
+    date = in_utc(url, name, moment)
+    if date > now + MAX_AHEAD:
+        raise FutureCapture(f"{url[:200]}: {name}={date:%Y-%m-%d %H:%M:%S} is over a day from now")
+    # HBase's timestamps are milliseconds from then on.
+    if date.year < 1970:
+        raise InvalidCapture(f"{url[:200]}: {name}={date:%Y-%m-%d} is before 1970")
+    return date
+
+
+def in_utc(url: str, name: str, moment: datetime) -> datetime:
+    """Return a *moment* of the page *url* in UTC and to the millisecond; *name* is that of its field."""
+    if moment.tzinfo is not UTC:
+        if moment.tzinfo is None:
+            raise InvalidCapture(f"{url[:200]}: {name}={moment} has no timezone; use datetime.now(UTC)")
+        try:
+            moment = moment.astimezone(UTC)
+        except OverflowError as exc:
+            raise InvalidCapture(f"{url[:200]}: {name}={moment} cannot be converted to UTC") from exc
+    beyond = moment.microsecond % 1000
+    return moment.replace(microsecond=moment.microsecond - beyond) if beyond else moment

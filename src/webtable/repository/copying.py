@@ -21,6 +21,7 @@ from webtable.errors import DamagedRow, WebTableError
 from webtable.page.page import Page
 from webtable.page.parts import Link
 from webtable.repository.context import TableContext
+from webtable.repository.failed_fetches import FailedFetches
 from webtable.repository.journal import Journal
 from webtable.repository.links.inlink_cells import PAST, with_self_links
 from webtable.repository.maintenance.delete import Deletion
@@ -846,6 +847,7 @@ def _copied(
                 yield CopyPlace(step, last)
     if not dry_run:
         _copy_revisits(tables)
+        FailedFetches(tables.target).enter(FailedFetches(tables.source).current(ALL_KEYS))
 
 
 def _copy_revisits(tables: TablePair) -> None:

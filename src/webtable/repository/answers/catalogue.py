@@ -26,6 +26,7 @@ GROUPS: Final[Mapping[str, Mapping[str, ListedQuestion]]] = {
         "pages": ListedQuestion("questions.pages", "Pages of a site"),
         "hosts": ListedQuestion("hosts.hosts", "Hosts that have pages, with their counts"),
         "discovered": ListedQuestion("links.unlinked", "Linked URLs that are not stored yet"),
+        "failed": ListedQuestion("failed_fetches", "URLs whose last fetch failed, and why"),
         "changes": ListedQuestion("questions.changes", "Pages added, removed or changed since a time"),
         "search": ListedQuestion("full_text.search", "Pages with some words in their title or body"),
     },

@@ -485,7 +485,9 @@ def _unambiguous(word: str) -> list[str]:
     """Return the parts of a folded *word* whose characters no text writes otherwise than in upper or lower case."""
     parts = _MADE_BY_FOLDING.sub(" ", word)
     if not parts.isascii():
-        parts = "".join(" " if _is_ambiguous(character) else character for character in parts)
+        parts = "".join("\0" if _is_ambiguous(character) else character for character in parts)
+        # A mark after "ﬁ" is composed with the last letter that folding makes of it, and the others are left.
+        parts = re.sub("f*\0", " ", parts)
     return parts.split()
 
 

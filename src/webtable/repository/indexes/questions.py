@@ -12,6 +12,7 @@ from webtable.errors import InvalidArgument, UnknownIndex
 from webtable.repository.answers.columns import PAGES
 from webtable.repository.answers.listing import BY_URL, MAX_SIZE, MIN_SIZE, SITE, Listing, ListingOption
 from webtable.repository.arguments import TIME_FORMS, Moment, check_numbers, given_moment, moments, said_time
+from webtable.repository.failed_fetches import due
 from webtable.repository.indexes.index import (
     HIGHEST_SIZE,
     SIZE,
@@ -28,11 +29,14 @@ from webtable.repository.questions.page import pages_with_id, target_of
 from webtable.rowkey import KeyRange, canonical_url, prefix_stop
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
 
+    from webtable.page.page import Page
     from webtable.repository.answers.results import Pages
     from webtable.repository.context import TableContext
     from webtable.repository.indexes.index import Index
+    from webtable.repository.reading.read_ahead import Damage
 
 SizeClass = Literal["small", "medium", "large", "huge"]
 SIZE_CLASSES: dict[SizeClass, tuple[int, int]] = {
@@ -102,7 +106,7 @@ OUTDATED = _listing(
     indexes=(TIME,),
     text="""List the pages that were not fetched, or not modified, since a moment: what to fetch again.
 
-    One of the two moments must be given.
+    One of the two moments must be given. A page whose last fetch failed is left out until it is to be tried again.
     """,
 )
 LARGEST = _listing(
@@ -172,6 +176,14 @@ INDEXED = _listing(
 )
 
 
+class OutdatedQuestion(IndexQuestion):
+    """A question for pages to fetch again: those whose last fetch failed are left out until they are due."""
+
+    def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Page]:
+        pages = super().rows(after, expected, damage)
+        return due(self.context, pages, expected, lambda page: (page.url, page.fetched_at))
+
+
 def by_time(
     context: TableContext,
     kind: Literal["fetched", "modified"],
@@ -188,7 +200,8 @@ def by_time(
     begin, end = (prefix + time_text(moment).encode() if moment else None for moment in (first, last))
     places = KeyRange(begin or prefix, end or prefix_stop(prefix))
     title = f"pages {kind}" + (f" from {said_time(first)}" if first else "")
-    return IndexQuestion(
+    kind_of_question = OutdatedQuestion if listing is OUTDATED else IndexQuestion
+    return kind_of_question(
         context,
         options,
         listing,

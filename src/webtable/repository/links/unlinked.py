@@ -23,6 +23,7 @@ from webtable.repository.answers.columns import (
     pages_with,
 )
 from webtable.repository.answers.listing import BY_URL, SITE, Listing, ListingOption
+from webtable.repository.failed_fetches import due
 from webtable.repository.indexes.index import LINK, URL
 from webtable.repository.indexes.questions import redirects
 from webtable.repository.links.inlink_cells import CURRENT_SOURCES, links_of
@@ -304,7 +305,8 @@ DISCOVERED = Listing(
     help="""List the URLs that pages link to and that are not pages yet: what to crawl next.
 
     Frames, a `<meta refresh>` and redirects lead to pages as links do; images, scripts and styles are left out, unless
-    a link leads to them or `--kinds` names their kind.
+    a link leads to them or `--kinds` names their kind. A URL whose last fetch failed is left out until it is to be
+    tried again; the command failed lists these.
     """,
 )
 
@@ -330,6 +332,7 @@ class DiscoveredQuestion(ScopeQuestion[str]):
         self.context.indexes.ready(LINK.name, self.title)
         bare = _bare(self.context, replace(self.spec(), expected=expected), self.window.order, after)
         urls = _linked(self.context, bare, expected, damage, Sources(kinds=self.kinds))
+        urls = due(self.context, urls, expected, lambda url: (url, None))
         wanted = self.window.urls
         return urls if wanted is None or not wanted.drops else self._cleaned(urls, wanted)
 

@@ -21,6 +21,7 @@ from webtable._messages import Argument, Words
 from webtable.errors import DamagedRow, InvalidArgument, InvalidURL
 from webtable.page.page import Page
 from webtable.page.parts import Link
+from webtable.repository.failed_fetches import FailedFetches
 from webtable.repository.full_text import upkeep
 from webtable.repository.full_text.index import remove_documents
 from webtable.repository.hosts.entries import entries_without_pages
@@ -60,6 +61,7 @@ class Deletion:
         self._context = context
         self._updater = Updater(context, with_inlinks=with_inlinks)
         self._revisits = OpenRevisits(context.store, context.table, context.key)
+        self._failures = FailedFetches(context)
         names = context.codec.columns
         # Column by column: a delete of the family of metadata would hide the mark of the delete, which has its date.
         self._content = [names.body, names.capture, names.page, *names.plain.values()]
@@ -123,7 +125,9 @@ class Deletion:
         # Last: if this is interrupted, the next attempt finds by the links which inlinks are left.
         context.write([Delete(row.key, until, self._links) for row in removed])
         remove_documents(context, [row.key for row in removed])
-        self._revisits.close_those_of([context.key.unsalted(row.key) for row in removed], until)
+        keys = [context.key.unsalted(row.key) for row in removed]
+        self._revisits.close_those_of(keys, until)
+        self._failures.remove(keys, until)
 
     def repeat(self, row: bytes, deleted: Deleted) -> None:
         """Remove the cells of *row* that *deleted*, a delete in another table, hides, and write the same mark."""
@@ -139,6 +143,7 @@ class Deletion:
         ]
         with context.store.transaction():
             self._revisits.close_those_of([context.key.unsalted(row)], until)
+            self._failures.remove([context.key.unsalted(row)], until)
             # A page that was fetched since stays, with its entries and inlinks.
             is_gone = page is None or deleted.hides(page.fetched_at)
             removal = PageRemoval(self._updater, [stored]).entered() if is_gone else None
@@ -180,6 +185,8 @@ def delete_many(context: TableContext, rows: Sequence[bytes], *, dry_run: bool) 
         while piece := list(islice(distinct, PAGES_AT_ONCE)):
             with until(Deadline(context.store.timeout)):
                 done.update(zip(piece, deletion.of(piece, dry_run=dry_run), strict=True))
+                if not dry_run:  # also of URLs that were never fetched
+                    FailedFetches(context).remove([context.key.unsalted(row) for row in piece], now_in_milliseconds())
     return [done.pop(row, False) for row in rows]
 
 
@@ -443,6 +450,7 @@ class Retention:
                 yield from (page for (_, page), is_gone in zip(piece, gone, strict=True) if is_gone)
             if self._is_chosen is None:
                 self._complete(deletion)
+                FailedFetches(self._context).remove_all(self._scope)
 
     def _complete(self, deletion: Deletion) -> None:
         """Remove the links, and what other rows have of them, of pages whose delete was killed half-way."""

@@ -153,7 +153,8 @@ class TableLinks:
     ) -> Results[str]:
         """Return the URLs of *site* that pages link to and that are not stored yet: what to crawl next.
 
-        Links that lead to pages count, or those of *kinds*, as in `orphans`.
+        Links that lead to pages count, or those of *kinds*, as in `orphans`. URLs whose last fetch failed are left out
+        until they are due again (`WebTable.put_failed`).
         Of *urls* each comes as it is to be fetched (`URLFilter.clean`), unless that is stored; so it may come again.
         They are found by their rows, all of which are read, without values; of the linking pages one is looked for that
         still links. Raises `IndexNeeded` when the answer is read, on a table without the link index.

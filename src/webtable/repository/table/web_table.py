@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from webtable.page.page import Page
     from webtable.repository.duplicates.exact import DuplicateGroup, Sameness
     from webtable.repository.duplicates.near import NearDuplicate, NearDuplicateGroup
+    from webtable.repository.failed_fetches import Backoff, FailedFetch
     from webtable.repository.full_text.matching import Hit, SearchIn
     from webtable.repository.hosts.hosts import Hosts
     from webtable.repository.indexes.pages import PageOptions
@@ -307,6 +308,33 @@ class WebTable(ShowsItself):
             with self.writer(max_age=3_600) as writer:
                 writer.put_not_modified(url, fetched_at, headers)
 
+    def put_failed(
+        self,
+        url: str,
+        reason: str,
+        *,
+        at: datetime | None = None,
+        detail: str | None = None,
+        backoff: Backoff | None = None,
+    ) -> FailedFetch | None:
+        """Store that fetching *url* failed *at* a moment, now by default, and return that with the time of the next.
+
+        *reason* is one word, as in "timeout" (`webtable.answers.FailedFetch` has those of webtable's crawlers), and
+        *detail* the message of the error, of which 1,000 letters are kept. A stored page keeps its content, validators
+        and history. `failed` lists the URL, and `links.discovered` and `outdated` leave it out until its next time,
+        unless a newer capture is stored. That time comes *backoff* (attempts) after *at*: by default an hour after the
+        first of several failures, twice as long each time, 30 days at most. Of two callers that fail at once on HBase
+        one may not be counted as an attempt.
+
+        Returns None, and stores nothing, if a capture or a failure of the URL is stored that is as new or newer, so
+        that a call can be repeated with the same *at*. Raises `InvalidURL`, `InvalidArgument` for a reason that is no
+        word, and `InvalidCapture` or `FutureCapture` for *at*.
+        """
+        from webtable.repository.failed_fetches import put_failed
+
+        with until(Deadline(self.store.timeout)):
+            return put_failed(self._context, url, reason, at, detail, backoff)
+
     def delete(self, url: str, *, dry_run: bool = False) -> bool:
         """Delete the page *url* with all its versions, and return whether there was one; with *dry_run* delete nothing.
 
@@ -498,6 +526,27 @@ class WebTable(ShowsItself):
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
         return questions.captures.UnresolvedQuestion(self._context, scope, window).answer()
+
+    @repeatable(order=None, by_source=True)
+    def failed(
+        self,
+        site: Site | None = None,
+        *,
+        reason: str | None = None,
+        due: bool = False,
+        urls: URLFilter | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[FailedFetch]:
+        """Return the URLs of *site* whose last fetch failed (`put_failed`), whether pages of them are stored or not.
+
+        With a *reason* only those are returned that failed for it, and those that are *due* may be fetched again now.
+        """
+        from webtable.repository.failed_fetches import FailedQuestion
+
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
+        return FailedQuestion(self._context, scope, window, reason, due=due).answer()
 
     @repeatable(order=None)
     def hosts(
@@ -769,7 +818,7 @@ class WebTable(ShowsItself):
         """Return the pages that were not fetched, or not modified, since a moment: those to fetch again.
 
         Exactly one of *not_fetched_since* and *not_modified_since* must be given. The `oldest` come first, or the
-        `newest`.
+        `newest`. Pages whose last fetch failed are left out until they are due again (`put_failed`).
         """
         return indexes.questions.outdated(
             self._context, not_fetched_since, not_modified_since, {"site": site, **options}

@@ -31,9 +31,8 @@ REMOVED_AT_ONCE = 1_000
 MOST_LOOKED_AT = 1_000_000
 """How many rows of the queue are read to find how many pages wait, which takes about a second."""
 
-REVISITS = KeyRange(b"revisit", b"revisiu")
-"""The rows of open revisits, which are in the same table."""
-_BATCHES = [KeyRange(b"", REVISITS.start), KeyRange(REVISITS.stop)]
+_BATCHES = [KeyRange(b"", b"f;")]
+"""The rows of batches, each of which begins with a hexadecimal digit; failed fetches and open revisits come after."""
 _LAST = 253_402_300_800_000
 """The end of the year 9999 in epoch milliseconds."""
 _DONE = f"{QUEUE_FAMILY}:done".encode()

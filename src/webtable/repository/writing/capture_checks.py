@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
 from itertools import chain
 from types import NoneType, UnionType
@@ -20,6 +20,7 @@ from webtable.page.headers import Headers
 from webtable.page.json_lines import ATTRIBUTES, TYPES
 from webtable.page.page import BLANK, Page
 from webtable.page.parts import LINK_KINDS, SHARED, Link, first_links, links_as_lists
+from webtable.repository.arguments import checked_date, in_utc
 from webtable.repository.links.inlink_cells import is_only_self
 from webtable.repository.page_storage.cells import json_of
 from webtable.repository.writing.repeats import rows_for
@@ -28,9 +29,6 @@ from webtable.rowkey import WebKey, canonical_url
 if TYPE_CHECKING:
     from webtable.repository.page_storage.layouts import Layouts
     from webtable.repository.page_storage.state import KeyedPage, Stored
-
-MAX_AHEAD = timedelta(days=1)
-"""How far in the future a capture may be dated: clocks differ, and a later date would hide captures to come."""
 
 _OURS: dict[str, Any] = {
     "_inlinks_at": None,
@@ -90,14 +88,7 @@ def checked(page: Page, layouts: Layouts) -> Page:
     _check_types(page)
     _check_numbers(page)
     page = _with_text_headers(page)
-    fetched_at = _in_utc(page, "fetched_at", page.fetched_at)
-    if fetched_at > now + MAX_AHEAD:
-        raise errors.FutureCapture(
-            f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d %H:%M:%S} is over a day from now"
-        )
-    # HBase's timestamps are milliseconds from then on.
-    if fetched_at.year < 1970:
-        raise errors.InvalidCapture(f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d} is before 1970")
+    fetched_at = checked_date(page.url, "fetched_at", page.fetched_at, now)
     if page.body is None:
         _check_is_known(page)
     page = replace(page, fetched_at=fetched_at, **_OURS)
@@ -127,21 +118,8 @@ def _with_checked_names(page: Page) -> Page:
     return replace(
         page,
         _payload_digest=payload_digest(page._payload_digest),
-        _repeats_at=None if repeats_at is None else _in_utc(page, "repeats_at", repeats_at),
+        _repeats_at=None if repeats_at is None else in_utc(page.url, "repeats_at", repeats_at),
     )
-
-
-def _in_utc(page: Page, name: str, moment: datetime) -> datetime:
-    """Return the *moment* of *page* in UTC and to the millisecond; *name* is that of its field."""
-    if moment.tzinfo is not UTC:
-        if moment.tzinfo is None:
-            raise errors.InvalidCapture(f"{page.url[:200]}: {name}={moment} has no timezone; use datetime.now(UTC)")
-        try:
-            moment = moment.astimezone(UTC)
-        except OverflowError as exc:
-            raise errors.InvalidCapture(f"{page.url[:200]}: {name}={moment} cannot be converted to UTC") from exc
-    beyond = moment.microsecond % 1000
-    return moment.replace(microsecond=moment.microsecond - beyond) if beyond else moment
 
 
 # The types of the values of valid pages, field by field. There are few combinations, and checking field by field takes

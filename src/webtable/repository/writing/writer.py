@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from os import PathLike
 
+    from webtable.repository.failed_fetches import Backoff, FailedFetch
     from webtable.repository.page_storage.state import KeyedPage
     from webtable.repository.writing.batch import BatchWriter
     from webtable.repository.writing.plan import Prepared
@@ -457,6 +458,27 @@ class Writer:
         """
         moment = clock.now() if fetched_at is None else fetched_at
         return self.put(Page(url=url, status=304, same_as=url, fetched_at=moment, headers=headers or {}))
+
+    def put_failed(
+        self,
+        url: str,
+        reason: str,
+        *,
+        at: datetime | None = None,
+        detail: str | None = None,
+        backoff: Backoff | None = None,
+    ) -> FailedFetch | None:
+        """Store that fetching *url* failed, at once, as `WebTable.put_failed` does; returns and raises what that does.
+
+        Pages that wait in the buffer need not be stored before: their dates say what came last.
+        """
+        from webtable.repository.failed_fetches import put_failed
+
+        self._check_process()
+        if self._closed:
+            raise errors.WriteFailed("the writer is closed")
+        with until(Deadline(self._timeout)):
+            return put_failed(self._context, url, reason, at, detail, backoff)
 
     def flush(self) -> None:
         """Store everything that was put, and return when it is stored; raises `WriteFailed` for pages that were not.
