@@ -78,7 +78,7 @@ def import_(
     # First, since half of a truncated export would look like all of it once it is stored.
     with interruptible():
         checked = _checked(folder)
-    files = [str(folder / file.name) for file in checked.manifest.files]
+    files = [str(folder / name) for name in checked.manifest.read_names]
     this = session(ctx)
     patience = options.seconds_of(wait, 0)  # a store that has never answered may be a wrong name
     with ExitStack() as stack:
@@ -122,6 +122,8 @@ def _preview(this: CommandSession, folder: Path, limits: ReadLimits) -> int:
     of = f"{checked.files:,} of {plural(len(manifest.files), 'file')}"
     counts = f"{plural(checked.pages, 'page')}, {plural(checked.captures, 'capture')} in {size_text(checked.bytes)}"
     typer.echo(f"{of} as they were written: {counts}")
+    if manifest.failed is not None:
+        note(f"{plural(manifest.failed.failures, 'failed fetch', 'es')}")
     if manifest.damaged:
         note(f"{plural(manifest.damaged, 'row')} could not be read, or only in part, when it was exported")
     if not checked.is_sound:

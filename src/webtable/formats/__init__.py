@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         write_export,
     )
     from webtable.formats.parquet_dataset import DatasetExport, DatasetManifest, WrittenDataset, write_dataset
-    from webtable.formats.read import read_pages
+    from webtable.formats.read import read_failed, read_pages
     from webtable.formats.read_report import DamagedRecord, Place, ReadReport
     from webtable.formats.urlkey import surt
     from webtable.page.headers import DEFAULT_TYPES
@@ -53,6 +53,7 @@ __all__ = [
     "lines_of",
     "page_to_json",
     "read_export",
+    "read_failed",
     "read_manifest",
     "read_pages",
     "surt",
@@ -92,7 +93,7 @@ _HOMES = {
         "WrittenDataset",
         "write_dataset",
     ),
-    "webtable.formats.read": ("read_pages",),
+    "webtable.formats.read": ("read_failed", "read_pages"),
     "webtable.formats.read_report": ("DamagedRecord", "Place", "ReadReport"),
     "webtable.formats.urlkey": ("surt",),
     "webtable.page.headers": ("DEFAULT_TYPES",),

@@ -21,6 +21,7 @@ from webtable.errors import DamagedRow, InvalidArgument
 from webtable.formats.warc_out import MeasuredFile, WARCFiles, date_text, sha256, software, write_page_records
 from webtable.progress import counting
 from webtable.repository.context import TableContext
+from webtable.repository.failed_fetches import FailedFetch, FailedFetches
 from webtable.repository.questions.captures import kept
 from webtable.repository.reading.scope import Scope, Site
 from webtable.repository.reading.temporary_tables import TemporaryTables
@@ -73,6 +74,12 @@ def each_page(
     archived.damaged = damage.count
 
 
+def failed_fetches(table: WebTable, scope: Scope) -> Iterator[FailedFetch]:
+    """Yield the failed fetches of *scope*, which are written after all captures."""
+    context = TableContext.of(table.store, table.table, table.layout, strict=table.strict)
+    return FailedFetches(context).in_scope(scope)
+
+
 def check_file_bytes(file_bytes: int) -> None:
     """Raise `InvalidArgument` unless *file_bytes* is a whole number above 0."""
     if type(file_bytes) is not int or file_bytes < 1:
@@ -105,7 +112,8 @@ def write_warc(
             return (part / name).open("xb")
 
         files = WARCFiles(opened, file_bytes, _indexed(scratch) if with_index else None, archived.add)
-        _fill(files, each_page(table, scope, archived, on_progress), archived, lambda _: None)
+        pages = each_page(table, scope, archived, on_progress)
+        _fill(files, pages, failed_fetches(table, scope), archived, lambda _: None)
         if with_index:
             with opened(INDEX) as index:
                 index.writelines(_sorted(scratch))
@@ -144,7 +152,8 @@ def write_wacz(
                 scratch.run("INSERT INTO page VALUES (?, ?)", [archived.pages, line])
 
         files = WARCFiles(package.open, file_bytes, _indexed(scratch), written)
-        _fill(files, each_page(table, scope, archived, on_progress), archived, listed)
+        pages = each_page(table, scope, archived, on_progress)
+        _fill(files, pages, failed_fetches(table, scope), archived, listed)
         package.write("indexes/index.cdx", _sorted(scratch))
         lines = (line for (line,) in scratch.rows("SELECT line FROM page ORDER BY number"))
         package.write("pages/pages.jsonl", chain([_PAGES_HEADER], lines))
@@ -172,14 +181,20 @@ def _sorted(scratch: TemporaryTables) -> Iterator[bytes]:
 
 
 def _fill(
-    files: WARCFiles, pages: Iterable[Iterator[Page]], archived: Archived, listed: Callable[[Page], None]
+    files: WARCFiles,
+    pages: Iterable[Iterator[Page]],
+    failures: Iterable[FailedFetch],
+    archived: Archived,
+    listed: Callable[[Page], None],
 ) -> None:
-    """Write the captures of *pages* into *files*, and call *listed* with the newest capture of each page."""
+    """Write the captures of *pages* and *failures* into *files*; *listed* is called with each page's newest capture."""
     try:
         for captures in pages:
             _, newest = write_page_records(captures, files.write)
             listed(newest)
             archived.pages += 1
+        for failure in failures:
+            files.write_failed(failure)
         files.close()
     finally:
         files.abandon()

@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from itertools import count, groupby
+from itertools import chain, count, groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, BinaryIO, Literal, NamedTuple, get_args
@@ -32,6 +32,7 @@ from webtable.formats.archives import (
     Archived,
     check_file_bytes,
     each_page,
+    failed_fetches,
     sorted_lines,
 )
 from webtable.formats.compressed import lines_of
@@ -43,6 +44,7 @@ from webtable.page.page import LINK_BYTES, Page
 from webtable.repository.answers.arrow import BATCH_BYTES, BATCH_ROWS, batch_of, new_file, schema_of
 from webtable.repository.answers.columns import PAGES, column
 from webtable.repository.context import TableContext
+from webtable.repository.failed_fetches import FailedFetch, FailedFetches
 from webtable.repository.page_storage.state import GIVEN
 from webtable.repository.partitions.processes import PartTask, check_workers, done_by, unsalted_parts
 from webtable.repository.questions.captures import kept
@@ -65,6 +67,8 @@ if TYPE_CHECKING:
 
 
 NAME = "manifest.json"
+FAILED = "failed.warc.gz"
+"""The file of an export with the fetches that failed, in any format."""
 FORMAT_NUMBER = 1
 MOST_BYTES = 64_000_000
 """Enough for a quarter of a million files."""
@@ -100,13 +104,20 @@ class ExportIndex(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: str
 
 
+class ExportFailures(ExportIndex, frozen=True, forbid_unknown_fields=True):
+    """The WARC file with the failed fetches of an export, failed.warc.gz: its size, SHA-256 and their number."""
+
+    failures: Count
+
+
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The description of an export: which table, which pages, and which files hold them.
 
     The version `webtable` wrote it between `begun` and `ended`, and read each page once in that time. `site`
     names the pages that were selected; `layout` and `indexes` are those of the table.
     `is_complete` is false for an export that was interrupted. `damaged` counts rows that could not be read, or only in
-    part; `incomplete` counts captures of which something is too long for the format. `index` is that of WARC files.
+    part; `incomplete` counts captures of which something is too long for the format. `index` is that of WARC files,
+    `failed` the file with failed fetches.
     """
 
     format_number: int = FORMAT_NUMBER
@@ -125,11 +136,22 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     indexes: tuple[str, ...] = ()
     files: tuple[ExportFile, ...] = ()
     index: ExportIndex | None = None
+    failed: ExportFailures | None = None
 
     @property
     def bytes(self) -> int:
-        """The size of all files."""
+        """The size of all files of captures."""
         return sum(file.bytes for file in self.files)
+
+    @property
+    def others(self) -> dict[str, ExportIndex]:
+        """The other files by their names: the index, and the failed fetches."""
+        return {name: entry for name, entry in ((INDEX, self.index), (FAILED, self.failed)) if entry is not None}
+
+    @property
+    def read_names(self) -> list[str]:
+        """The names of the files that have captures and failed fetches, in the order in which they are to be read."""
+        return [*(file.name for file in self.files), *(self.others.keys() - {INDEX})]
 
     @property
     def needed_record(self) -> int:
@@ -297,8 +319,9 @@ def verify_export(
         rest = "the command that made it, with --resume, completes it"
         checked.problems.append(f"{folder}: the export was interrupted; {rest}")
     with Folder(folder) as opened:
-        if (index := checked.manifest.index) is not None:
-            checked.problems += filter(None, [_compared(opened, INDEX, index)])
+        others = checked.manifest.others
+        for name, entry in others.items():
+            checked.problems += filter(None, [_compared(opened, name, entry)])
         for file in checked.manifest.files:
             problem = _compared(
                 opened, file.name, file, partial(_counted, checked=checked, limits=limits) if counts else None
@@ -310,7 +333,7 @@ def verify_export(
                 checked.bytes += file.bytes
             if on_progress is not None:
                 on_progress(checked.bytes)
-        listed = {NAME, *([INDEX] if index else ()), *(file.name for file in checked.manifest.files)}
+        listed = {NAME, *others, *(file.name for file in checked.manifest.files)}
         checked.unlisted = [name for name in opened.names() if name not in listed]
     return checked
 
@@ -638,6 +661,9 @@ def write_captures(
             count = kind.write(captures)
             archived.pages += count > 0
             archived.records += count
+        if isinstance(kind, WARCFile):
+            for failure in failed_fetches(table, scope):
+                kind.add_failed(failure)
         kind.close()
         opened.flush()
         os.fsync(opened.fileno())
@@ -743,7 +769,8 @@ def _drop_unlisted(folder: Folder, manifest: Manifest) -> None:
     """Remove files of processes that were killed, or whose part came after one that was not finished."""
     listed = {name for file in manifest.files for name in (file.name, index_name(file.name))}
     for name in folder.names():
-        if (name.startswith("webtable-") and name not in listed) or (name == INDEX and manifest.index is None):
+        is_other = name in (INDEX, FAILED) and name not in manifest.others
+        if is_other or (name.startswith("webtable-") and name not in listed):
             folder.remove(name)
 
 
@@ -847,7 +874,8 @@ class _Export:
             lines = [index_name(file.name) for file in self._exported.manifest.files]
             if self._exported.manifest.format == "warc" and lines:
                 index = _write_index(folder, lines)
-            self._update(damaged, is_complete=True, ended=clock.now(), index=index)
+            failed = _write_failed(folder, FailedFetches(self._context).in_scope(self._scope))
+            self._update(damaged, is_complete=True, ended=clock.now(), index=index, failed=failed)
             for name in lines:
                 folder.remove(name)
 
@@ -858,6 +886,20 @@ class _Export:
     def _report(self, pages: int) -> None:
         if self._on_progress is not None and pages % PROGRESS_PAGES == 0:
             self._on_progress(pages)
+
+
+def _write_failed(folder: Folder, failures: Iterator[FailedFetch]) -> ExportFailures | None:
+    """Write *failures* as a WARC file; there is none if there are none."""
+    first, number = next(failures, None), 0
+    if first is None:
+        return None
+    with folder.replacing(FAILED) as file:
+        warc = WARCFile(file, FAILED)
+        for number, failure in enumerate(chain([first], failures), 1):  # noqa: B007 - used after the loop
+            warc.add_failed(failure)
+        file.flush()
+        os.fsync(file.fileno())
+        return ExportFailures(os.fstat(file.fileno()).st_size, digest_of(file), number)
 
 
 def _write_index(folder: Folder, names: Sequence[str]) -> ExportIndex:

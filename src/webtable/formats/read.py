@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import msgspec
 
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Collection, Iterator
 
+    from webtable.repository.failed_fetches import FailedFetch
     from webtable.url_filter import URLFilter
 
 
@@ -348,6 +349,48 @@ def read_pages(
     good records; so does a file in an unknown format, and one that is over a limit (`FormatError.limit`).
     `InvalidArgument` is raised for *types* or *methods* that are one string, and for a file that is open for text.
     """
+    found = captures_of(
+        source,
+        types=types,
+        report=report,
+        extract=extract,
+        detect_language=detect_language,
+        verify_digests=verify_digests,
+        date_fallback=date_fallback,
+        methods=methods,
+        urls=urls,
+        limits=limits,
+        start=start,
+    )
+    return cast("Iterator[Page]", found)
+
+
+def read_failed(source: str | Path | BinaryIO, *, report: ReadReport | None = None) -> Iterator[FailedFetch]:
+    """Yield the failed fetches of a WARC file that webtable has written, as of the file failed.warc.gz of an export.
+
+    *source*, *report* and what is raised are as for `read_pages`.
+    """
+    # No page has this type, so that no body is read.
+    captures = captures_of(source, types=(), report=report, extract=False, with_failed=True)
+    return (capture for capture in captures if not isinstance(capture, Page))
+
+
+def captures_of(
+    source: str | Path | BinaryIO,
+    *,
+    types: Collection[str] | None,
+    report: ReadReport | None,
+    extract: bool = True,
+    detect_language: bool = False,
+    verify_digests: bool = False,
+    date_fallback: datetime | None = None,
+    methods: Collection[str] | None = DEFAULT_METHODS,
+    urls: URLFilter | None = None,
+    limits: ReadLimits = DEFAULT_LIMITS,
+    start: Place | None = None,
+    with_failed: bool = False,
+) -> Iterator[Page | FailedFetch]:
+    """Yield what `read_pages` does, and *with_failed* the fetches that failed."""
     if isinstance(types, str):
         raise InvalidArgument(f"types={types!r} is one string; give a collection, as in {{{types!r}}}")
     wanted = None if types is None or "*" in types else frozenset(map(str.lower, types))
@@ -359,12 +402,20 @@ def read_pages(
         limits=limits,
         verify_digests=verify_digests,
         date_fallback=given_moment("date_fallback", date_fallback),
+        with_failed=with_failed,
     )
     complete = partial(_filled, report=report, limits=limits, detect_language=detect_language)
-    return _pages(source, report, warc, complete if extract else with_header_fields, _wanted(urls, report))
+    completed = complete if extract else with_header_fields
+    if with_failed:
+        return _pages(source, report, warc, partial(_unless_failed, completed), _wanted(urls, report))
+    return _pages(source, report, warc, completed, _wanted(urls, report))
 
 
-def _wanted(urls: URLFilter | None, report: ReadReport) -> Callable[[Page], bool] | None:
+def _unless_failed(complete: Callable[[Page], Page], capture: Page | FailedFetch) -> Page | FailedFetch:
+    return complete(capture) if isinstance(capture, Page) else capture
+
+
+def _wanted(urls: URLFilter | None, report: ReadReport) -> Callable[[Page | FailedFetch], bool] | None:
     """Return a test whether a page is of the wanted *urls*, which counts those that are not; None if all are."""
     if urls is None:
         return None
@@ -372,11 +423,11 @@ def _wanted(urls: URLFilter | None, report: ReadReport) -> Callable[[Page], bool
 
     explain = checked_filter(urls).explain
 
-    def is_wanted(page: Page) -> bool:
+    def is_wanted(page: Page | FailedFetch) -> bool:
         decision = explain(page.url)
         if not decision.is_allowed:
             count(report.other_urls, decision.rule)
-            report.pages -= 1
+            report.pages -= isinstance(page, Page)
         return decision.is_allowed
 
     return is_wanted
@@ -386,9 +437,9 @@ def _pages(
     source: str | Path | BinaryIO,
     report: ReadReport,
     options: WARCOptions,
-    completed: Callable[[Page], Page],
-    is_wanted: Callable[[Page], bool] | None,
-) -> Iterator[Page]:
+    completed: Callable[[Any], Page | FailedFetch],
+    is_wanted: Callable[[Page | FailedFetch], bool] | None,
+) -> Iterator[Page | FailedFetch]:
     already = report.good_records  # of earlier reads, as a report adds up
     begin, skip = report.place
     with _opened(source) as (file, name):
@@ -426,9 +477,9 @@ def _parts(file: BinaryIO, begin: int) -> Iterator[ByteRange]:
 
 def _read(
     stream: ByteStream, file: BinaryIO, name: str, report: ReadReport, options: WARCOptions, *, skip: int
-) -> Iterator[Page]:
+) -> Iterator[Page | FailedFetch]:
     """Yield the pages in the order of the file; go on after each damaged member."""
-    reader: Callable[..., Iterator[Page]] | None = None
+    reader: Callable[..., Iterator[Page | FailedFetch]] | None = None
     source: object = file
     is_whole = not (skip or stream.begin or isinstance(source, _Bounded))
     records, left_out = report.records, report.left_out.copy()
@@ -452,7 +503,7 @@ def _check_derived(left_out: Counter[str], records: int) -> None:
             raise DamagedFile(what, 0)
 
 
-def _reader(stream: ByteStream, file: BinaryIO, name: str) -> Callable[..., Iterator[Page]]:
+def _reader(stream: ByteStream, file: BinaryIO, name: str) -> Callable[..., Iterator[Page | FailedFetch]]:
     """Return the function that reads the file, by its first bytes, or by its name if those are inconclusive."""
     start = stream.peek(64)
     if start.startswith(ZIP):

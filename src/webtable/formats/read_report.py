@@ -79,6 +79,8 @@ class ReadReport:
     """The place after the last record that was read: `read_pages` goes on there if this is given as `start`."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Counts of sound records that are not pages, or not of the wanted types, by media type, scheme or kind."""
+    failed_fetches: int = 0
+    """Count of records that say that a fetch failed, and are read if that is asked for."""
     other_methods: Counter[str] = field(default_factory=Counter)
     """Counts of responses that were left out since their request was no GET, by its method."""
     other_urls: Counter[str] = field(default_factory=Counter)
@@ -149,7 +151,7 @@ class ReadReport:
         self.bytes_skipped += skipped
         self.add_damaged(record._replace(reason=f"{record.reason}: {skipped:,} bytes skipped"), limit)
 
-    def attempt(self, read: Callable[[], Page | None], damaged: Callable[[str], DamagedRecord]) -> Page | None:
+    def attempt(self, read: Callable[[], T | None], damaged: Callable[[str], DamagedRecord]) -> T | None:
         """Return the page that *read* returns; None if it raises, which is counted.
 
         *damaged* makes the listed record of the reason. Raises `DamagedFile` after `MAX_IN_A_ROW` damaged records.

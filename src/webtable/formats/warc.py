@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable.errors import InvalidURL
+from webtable.errors import InvalidURL, WebTableError
 from webtable.formats import http
 from webtable.formats.compressed import EndsInside, RecordStart, TooLong
 from webtable.formats.read_report import (
@@ -39,6 +39,7 @@ from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
     from webtable.formats.compressed import ByteStream
+    from webtable.repository.failed_fetches import FailedFetch
 
 
 # --- Records, and the exchanges of responses and requests -------------------------------------------------------------
@@ -307,6 +308,8 @@ RENAMED = "WebTable-Renamed"
 """The field of a record that lists the names of those headers."""
 FIELD = "WebTable-Page"
 """The field with what a reader would not find in the rest of a record that webtable has written, as JSON."""
+FAILED = "WebTable-Failed"
+"""The field of a metadata record about a fetch that failed, with why, how often and when to try again, as JSON."""
 MOST_OF_FIELD = 200_000
 """Bytes of its value: readers skip a record with a head over `ReadLimits.head`."""
 FIELD_NAMES = tuple(name for name in GIVEN if name not in ("url", "fetched_at"))
@@ -325,12 +328,14 @@ class WARCOptions:
     """The date of records that have none, or one that does not exist."""
     most_between: int = MOST_RECORDS
     """How many records may lie between a response and its request."""
+    with_failed: bool = False
+    """Whether fetches that failed are read as well."""
 
 
 def read_warc(
     stream: ByteStream, source: str, report: ReadReport, options: WARCOptions, *, skip: int = 0
-) -> Iterator[Page]:
-    """Yield the pages of a WARC file after the first *skip* records.
+) -> Iterator[Page | FailedFetch]:
+    """Yield the pages of a WARC file after the first *skip* records, and the failed fetches if those are asked for.
 
     Raises `DamagedFile` if the file cannot be read further.
 
@@ -341,16 +346,21 @@ def read_warc(
     place = Place(report.place.offset, report.place.records - skip)
     begin, number = place, 0  # the last place at which no exchange is torn, and the number of the record before it
 
-    def page_of(record: Record) -> Page | None:
+    def page_of(record: Record) -> Page | FailedFetch | None:
         nonlocal begin, number
         if record.is_start and record.place.records == 1:
             begin, number = Place(record.place.offset), record.number - 1
         if record.is_skipped:
             return None
-        page = reported_page(record, source, report, options)
+        page: Page | FailedFetch | None
+        is_failure = record.kind == "metadata" and options.with_failed and FAILED.lower() in record.headers
+        if is_failure and record.wrong is None:
+            page = reported_failure(record, source, report)
+        else:
+            page = reported_page(record, source, report, options)
         report.records += 1
         report.place = Place(begin.offset, begin.records + record.number - number)
-        report.pages += page is not None
+        report.pages += page is not None and not is_failure
         return page
 
     try:
@@ -418,6 +428,27 @@ def reported_page(record: Record, source: str, report: ReadReport, options: WARC
         return page
 
     return report.attempt(read, damaged)
+
+
+def reported_failure(record: Record, source: str, report: ReadReport) -> FailedFetch | None:
+    """Return the failed fetch of *record*; None if it cannot be read, which is counted."""
+    failure = report.attempt(
+        lambda: failed_of(record), lambda reason: DamagedRecord(source, record.offset, record.url or None, reason)
+    )
+    report.failed_fetches += failure is not None
+    return failure
+
+
+def failed_of(record: Record) -> FailedFetch:
+    """Return the failed fetch of *record*; raises `Damaged`."""
+    from webtable.repository.failed_fetches import FailedFetch, checked
+
+    try:
+        told = msgspec.json.decode(record.headers[FAILED.lower()])
+        failure = {**told, "url": record.url, "failed_at": _fetched_at(record, None)}
+        return checked(msgspec.convert(failure, FailedFetch))
+    except (msgspec.MsgspecError, WebTableError, TypeError, ValueError, RecursionError) as exc:
+        raise Damaged(f"its {FAILED} cannot be read: {exc}") from exc
 
 
 # --- Records as they follow one another -------------------------------------------------------------------------------

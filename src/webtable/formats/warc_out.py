@@ -8,6 +8,7 @@ import re
 import uuid
 import zlib
 from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -18,7 +19,7 @@ from msgspec.structs import replace
 from webtable._clock import clock
 from webtable.formats.read_report import Damaged, LeftOut
 from webtable.formats.urlkey import surt
-from webtable.formats.warc import FIELD, FIELD_NAMES, MOST_OF_FIELD, ORIGINAL, RENAMED, page_of_record
+from webtable.formats.warc import FAILED, FIELD, FIELD_NAMES, MOST_OF_FIELD, ORIGINAL, RENAMED, page_of_record
 from webtable.page.body import algorithm_of
 from webtable.page.facts import filled, html_facts
 from webtable.page.headers import media_type
@@ -30,6 +31,8 @@ from webtable.repository.page_storage.state import GIVEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from webtable.repository.failed_fetches import FailedFetch
 
 
 # --- Captures as they are put again -----------------------------------------------------------------------------------
@@ -110,6 +113,22 @@ def capture_record(page: Page, info: str, repeated: WARCRecord | None = None) ->
     fields += [*(((FIELD, text),) if extra else ()), ("WARC-Warcinfo-ID", info)]
     made = new_record(kind, page.fetched_at, fields, (head, page.body or b""), digest=digest)
     return made._replace(left_out=tuple(left_out))
+
+
+def failed_record(failure: FailedFetch, info: str) -> WARCRecord:
+    """Return the metadata record of a fetch that failed; *info* is the ID of the file's warcinfo record.
+
+    The field `WebTable-Failed` has what `read_pages` reads; the block says it to other programs.
+    """
+    told = {name: value for name, value in asdict(failure).items() if value is not None}
+    del told["url"], told["failed_at"]
+    fields = [
+        ("WARC-Target-URI", failure.url),
+        (FAILED, msgspec.json.encode(told).decode()),
+        ("WARC-Warcinfo-ID", info),
+    ]
+    block = f"fetchFailed: {failure.reason}\r\nfetchAttempts: {failure.attempts}\r\n".encode()
+    return new_record("metadata", failure.failed_at, fields, (block,), media="application/warc-fields")
 
 
 def _is_revisit(page: Page, expected: Page) -> bool:
@@ -379,6 +398,10 @@ class WARCFile:
             self._indexed(cdxj_line(page, record, offset, self._size - offset, self._name))
         return record
 
+    def add_failed(self, failure: FailedFetch) -> None:
+        """Write the record of a fetch that failed, which no index lists."""
+        self._append(failed_record(failure, self._info))
+
     def close(self) -> None:
         """Do nothing: each record is written completely."""
 
@@ -437,16 +460,24 @@ class WARCFiles:
 
     def write(self, page: Page, repeated: WARCRecord | None) -> WARCRecord:
         """Write and return the record of a capture; *repeated* is the record that it repeats."""
+        record = self._present().add(page, repeated)
+        self.records += 1
+        self.incomplete += bool(record.left_out)
+        return record
+
+    def write_failed(self, failure: FailedFetch) -> None:
+        """Write the record of a fetch that failed."""
+        self._present().add_failed(failure)
+
+    def _present(self) -> WARCFile:
+        """Return the file that is written now: another one if the last has its size."""
         if self._file is None or self._file.size >= self._file_bytes:
             self.close()
             self._count += 1
             name = f"webtable-{self._count:05}.warc.gz"
             self._file = MeasuredFile(self._open.enter_context(self._opened(name)), name)
             self._warc = WARCFile(self._file, name, self._indexed)
-        record = self._warc.add(page, repeated)
-        self.records += 1
-        self.incomplete += bool(record.left_out)
-        return record
+        return self._warc
 
     def close(self) -> None:
         """End the current file."""

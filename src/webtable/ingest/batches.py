@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import threading
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from webtable import errors
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.errors import FormatError, InvalidArgument, StoreRefused, StoreUnavailable, WebTableError
-from webtable.formats import Place, ReadReport, read_pages
-from webtable.formats.read import PART_BYTES, FilePart
+from webtable.formats import Place, ReadReport
+from webtable.formats.read import PART_BYTES, FilePart, captures_of
 from webtable.ingest.report import IngestCounts, ReportPieces
 from webtable.page.headers import DEFAULT_TYPES
 from webtable.page.methods import DEFAULT_METHODS, wanted_methods
 from webtable.page.page import Page, memory_of
 from webtable.repository.arguments import check_positive, given_moment
+from webtable.repository.failed_fetches import FailedFetch, FailedFetches
 from webtable.rowkey.urls import canonical_or_none
 
 if TYPE_CHECKING:
@@ -136,6 +137,8 @@ class PageBatch:
     is_over_limit: bool = False
     """Whether that is a limit, and no damage."""
     is_stored: bool = False
+    failed: Sequence[FailedFetch] = ()
+    """Fetches that failed, which the file has among the pages."""
 
     @property
     def remaining(self) -> UnreadPart | None:
@@ -160,6 +163,7 @@ def batches_of(
     pieces = ReportPieces(total) if report is None else None
     before = total.records
     pages: list[Page] = []
+    failed: list[FailedFetch] = []
     size = 0
     # Pages from a pipe are passed on at once, as the next may come much later.
     most_pages = BATCH_PAGES if Path(unread.part.file).is_file() else 1
@@ -167,11 +171,11 @@ def batches_of(
     def batch(*, is_last: bool = False, damage: str | None = None, is_over_limit: bool = False) -> PageBatch:
         rest = unread._replace(place=total.place, records=unread.records + total.records - before)
         counts = IngestCounts(ReadReport() if pieces is None else pieces.taken())
-        return PageBatch(number, rest, pages, counts, is_last, damage, is_over_limit)
+        return PageBatch(number, rest, pages, counts, is_last, damage, is_over_limit, failed=failed)
 
     try:
         with opened(unread.part) as source:
-            for page in read_pages(
+            for page in captures_of(
                 source,
                 types=options.types,
                 report=total,
@@ -182,14 +186,18 @@ def batches_of(
                 urls=options.urls,
                 limits=options.limits,
                 start=unread.place,
+                with_failed=True,
             ):
-                pages.append(page)
-                size += memory_of(page)
-                if is_ending() or size >= BATCH_BYTES or len(pages) >= most_pages:
+                if isinstance(page, Page):
+                    pages.append(page)
+                    size += memory_of(page)
+                else:
+                    failed.append(page)
+                if is_ending() or size >= BATCH_BYTES or len(pages) + len(failed) >= most_pages:
                     yield batch()
                     if is_ending():
                         return
-                    pages, size = [], 0
+                    pages, failed, size = [], [], 0
     except (FormatError, OSError) as exc:
         yield batch(damage=str(exc), is_over_limit=isinstance(exc, FormatError) and exc.limit is not None)
     except KeyboardInterrupt:  # while waiting for standard input
@@ -227,6 +235,7 @@ class BatchStorer:
         self.lost: WebTableError | None = None
         self._refused: str | None = ""
         """The refusal of the last page, for as long as no page was stored; None from then on."""
+        self._failures = FailedFetches(table._context)
         self._on_wait = on_wait
         self._is_waiting = False
         self._on_stored = on_stored
@@ -244,6 +253,7 @@ class BatchStorer:
     def put(self, batch: PageBatch) -> None:
         """Put the pages of *batch*, which are removed from it, until the store is gone."""
         pages, batch.pages = batch.pages, []
+        failed, batch.failed = batch.failed, ()
         entry = _Unsettled(batch, len(pages) + 1)
         with self._lock:
             self._batches.append(entry)
@@ -262,6 +272,11 @@ class BatchStorer:
             except StoreUnavailable as exc:
                 self.lost = self.lost or exc
                 return
+        try:
+            self._failures.enter(failed)
+        except StoreUnavailable as exc:
+            self.lost = self.lost or exc
+            return
         self._settle(entry)
 
     def close(self) -> IngestCounts:

@@ -463,7 +463,7 @@ class Ingest:
         if batch.damage is not None:
             files = self.report.files_over_limits if batch.is_over_limit else self.report.damaged_files
             files.append(batch.damage)
-        if batch.is_stored or not (batch.pages or self._storer):
+        if batch.is_stored or not (batch.pages or batch.failed or self._storer):
             self._count(batch)
         else:
             self._put(batch)
@@ -475,7 +475,7 @@ class Ingest:
             self._count(batch)
             return
         if self._storer is None:
-            self.table = self.table or self._opened(batch.pages[0])
+            self.table = self.table or self._opened(batch.pages[0] if batch.pages else None)
             self._storer = BatchStorer(self.table, self.options, self._count, self._wait)
         self._storer.put(batch)
         self._look_for_loss()

@@ -168,6 +168,7 @@ class IngestReport(IngestCounts):
             f"({names_text(read.other_methods)})",
             read.other_urls
             and f"{plural(read.other_urls.total(), 'page')} left out by their URLs ({names_text(read.other_urls)})",
+            read.failed_fetches and plural(read.failed_fetches, "failed fetch", "es"),
             read.truncated
             and f"{plural(read.truncated.total(), 'page')} marked truncated ({names_text(read.truncated)})",
             read.redated and f"{plural(read.redated, 'page')} with the date of date_fallback",

@@ -22,7 +22,7 @@ from webtable._clock import clock, milliseconds
 from webtable.errors import InvalidArgument
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.listing import SITE, Listing, ListingOption
-from webtable.repository.arguments import checked_date
+from webtable.repository.arguments import checked_date, in_utc
 from webtable.repository.page_storage.cells import json_of, pack, unpack, written
 from webtable.repository.questions.pages import TableQuestion, pieces_of
 from webtable.rowkey import KeyRange, canonical_url
@@ -46,6 +46,7 @@ _REASON = re.compile(r"[a-z][a-z0-9_-]{0,49}")
 _FIRST_WAIT = timedelta(hours=1)
 _LONGEST_WAIT = timedelta(days=30)
 _LAST_YEAR = datetime.max.year
+_MOST_ATTEMPTS = 1_000_000
 
 T = TypeVar("T")
 Backoff = Callable[[int], timedelta]
@@ -183,6 +184,13 @@ class FailedFetches:
                 if milliseconds(failure.failed_at) > page:
                     yield failure
 
+    def in_scope(self, scope: Scope, after: bytes | None = None) -> Iterator[FailedFetch]:
+        """Yield the `current` failures of *scope* after a place."""
+        contains = scope.contains()
+        for failure in self.current(scope.unsalted(), after):
+            if contains is None or contains(self.key(failure.url)):
+                yield failure
+
     # --- Removing -----------------------------------------------------------------------------------------------------
 
     def remove(self, keys: Sequence[bytes], until: int) -> None:
@@ -229,7 +237,8 @@ def checked(failure: FailedFetch) -> FailedFetch:
         failure,
         url=url,
         failed_at=failed_at,
-        attempts=max(1, failure.attempts),
+        attempts=max(1, min(failure.attempts, _MOST_ATTEMPTS)),
+        retry_at=None if failure.retry_at is None else in_utc(url, "retry_at", failure.retry_at),
         failing_since=min(failed_at, checked_date(url, "failing_since", since, now)),
         detail=None if failure.detail is None else failure.detail[:MAX_DETAIL],
     )
@@ -332,13 +341,10 @@ class FailedQuestion(TableQuestion[FailedFetch]):
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[FailedFetch]:
         del expected, damage  # what cannot be read stays out: the next attempt replaces it
-        contains, part = self.scope.contains(), self.context.keys_of(self.context.table)
-        now = clock.now()
-        for failure in self._failures.current(self.scope.unsalted(), after):
-            key = self._failures.key(failure.url)
+        part, now = self.context.keys_of(self.context.table), clock.now()
+        for failure in self._failures.in_scope(self.scope, after):
             if (
-                (contains is None or contains(key))
-                and self.context.key.salted(key) in part
+                self.context.key.encode(failure.url) in part
                 and (self.reason is None or failure.reason == self.reason)
                 and (not self.due or failure.retry_at is None or failure.retry_at <= now)
             ):
