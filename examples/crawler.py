@@ -62,9 +62,11 @@ class Crawler:
         """Fetch the pages of one host, one after another, as far as its robots.txt allows."""
         rules = await self.rules_of(urls[0])
         for url in urls:
-            if rules.can_fetch(url, AGENT):
-                await self.fetch(url)
-                await asyncio.sleep(rules.crawl_delay(AGENT) or self.pause)
+            if not rules.can_fetch(url, AGENT):
+                await self.writer.put_failed(url, "robots")
+                continue
+            await self.fetch(url)
+            await asyncio.sleep(rules.crawl_delay(AGENT) or self.pause)
 
     async def rules_of(self, url: str) -> Protego:
         """Return what the robots.txt of a host says: all is forbidden while it cannot be read (RFC 9309, 2.3.1)."""
@@ -85,6 +87,7 @@ class Crawler:
                 response = await self.client.get(url, headers=await self.table.validators(url))
             except FAILURES as exc:
                 print(f"{url}: {exc!r}", file=sys.stderr)
+                await self.writer.put_failed(url, reason_of(exc), detail=str(exc))
                 return
             if response.status_code not in (429, 503):
                 break
@@ -92,6 +95,13 @@ class Crawler:
         await self.writer.put(Page.from_response(response))
         if response.next_request is not None and response.next_request.url.netloc == response.url.netloc:
             self.redirected.add(str(response.next_request.url))
+
+
+def reason_of(error: Exception) -> str:
+    """Return in a word why there was no answer."""
+    if isinstance(error, httpx.TimeoutException):
+        return "timeout"
+    return "closed" if isinstance(error, httpx.NetworkError | httpx.ProtocolError) else "other"
 
 
 def seconds_until(retry_after: str) -> float:

@@ -53,6 +53,7 @@ def stored(table: webtable.WebTable) -> None:
     table.indexes.add("similarity")
     with table.writer() as writer:
         writer.put_many(PAGES)
+        writer.put_failed("https://audited.example/slow", "timeout")
 
 
 def named(rows: list[dict[str, Any]]) -> set[object]:

@@ -92,17 +92,42 @@ def test_robots_txt_is_obeyed(tmp_path):
         out = crawl(tmp_path, site, SITE)
 
     assert [*stored(tmp_path)] == ["/", "/b", "/b/1"]
-    assert out == "not fetched: 2 pages, Forbidden by robots.txt\n3 pages stored in crawl.db\n"
+    assert out == "not fetched: 2 pages, robots\n3 pages stored in crawl.db\n"
+    with webtable.open(tmp_path / "crawl.db") as table:
+        assert [(failure.url, failure.reason) for failure in table.failed()] == [
+            (f"{SITE}/a", "robots"),
+            (f"{SITE}/private/1", "robots"),
+        ]
 
 
-def test_a_page_that_does_not_come_is_left_to_the_next_crawl(tmp_path):
+def test_robots_txt_is_obeyed_by_all_requests_that_wait_for_it(tmp_path):
+    other = "http://www.site.example"
+    links = {f"{other}/{number}": page() for number in range(12)}
+    robots = Answer(200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /")
+    answers = {f"{SITE}/": page(*links), **links, f"{other}/robots.txt": robots}
+    with serving(Site(answers)) as site:
+        out = crawl(tmp_path, site, SITE)
+
+    assert out == "not fetched: 12 pages, robots\n1 page stored in crawl.db\n"
+    assert site.requested() == Counter(["/"])
+
+
+def test_a_page_that_does_not_come_is_requested_again_when_it_is_due(tmp_path):
     with serving(Site(TREE | {f"{SITE}/a/1": Answer(0)})) as site:
         crawl(tmp_path, site, SITE, "--exclude", "/private/")
         tries = site.requested()["/a/1"]
         crawl(tmp_path, site, SITE, "--exclude", "/private/")
+        again = site.requested()["/a/1"] - tries
+        with webtable.open(tmp_path / "crawl.db") as table:
+            (failure,) = table.failed()
+            past = datetime.now(UTC) - timedelta(hours=5)
+            table.delete(failure.url)
+            table.put_failed(failure.url, "timeout", at=datetime.now(UTC), backoff=lambda _: past - datetime.now(UTC))
+        crawl(tmp_path, site, SITE, "--exclude", "/private/")
 
     # Scrapy tries it twice again, and a connection that was used before once; another pass would do all that again.
     assert 3 <= tries < 6
+    assert (again, failure.attempts, failure.reason) == (0, 1, "closed")
     assert 3 <= site.requested()["/a/1"] - tries < 6
     assert "/a/1" not in stored(tmp_path)
 

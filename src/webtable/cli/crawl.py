@@ -66,8 +66,8 @@ def crawl(
     stored pages, so that what has not changed comes as a 304. What is linked and not fetched yet stands in the table:
     Ctrl-C and SIGTERM store what was fetched, and the same command goes on from there.
 
-    What did not come is counted by its reason, and requested again by the next crawl. The exit code is 1 if nothing
-    was fetched.
+    What did not come is stored with its reason, and requested again after an hour, then after two, and so on up to 30
+    days (webtable failed lists it). The exit code is 1 if nothing was fetched.
 
     Examples:
         webtable crawl https://example.com/ --contact you@example.com

@@ -58,10 +58,10 @@ class FailedFetch:
     """The last attempt to fetch `url`, which failed at `failed_at`, after the last capture of it.
 
     `reason` is one word. The add-on for Scrapy and `webtable crawl` write `dns` (the host has no address), `refused`,
-    `timeout`, `tls`, `closed` (the connection ended before the answer), `too_large`, `redirects` (too many),
-    `robots` (forbidden by robots.txt), `unsupported` (the scheme) and `other`; a crawler of your own may have others.
-    It was the last of so many `attempts` in a row, the first of which was at `failing_since`. The URL should not be
-    fetched again before `retry_at`. `detail` is the message of the error, or None.
+    `timeout`, `tls`, `closed` (the connection ended before the answer), `too_large`, `robots` (forbidden by
+    robots.txt), `unsupported` (the scheme) and `other`; a crawler of your own may have others. It was the last of so
+    many `attempts` in a row, the first of which was at `failing_since`. The URL should not be fetched again before
+    `retry_at`. `detail` is the message of the error, or None.
     """
 
     url: str

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from webtable.repository.arguments import Grouping, Moment, Progress
     from webtable.repository.duplicates.exact import DuplicateGroup, Sameness
     from webtable.repository.duplicates.near import NearDuplicateGroup
+    from webtable.repository.failed_fetches import FailedFetch
     from webtable.repository.links.links import BrokenLink
     from webtable.repository.metrics import Metrics
     from webtable.repository.questions.changes import Change, ChangeKind
@@ -89,6 +90,9 @@ class SiteTable(Protocol):
 
     def errors(self, site: Site, /) -> Pages:
         """Return the error pages of *site*."""
+
+    def failed(self, site: Site, /) -> Results[FailedFetch]:
+        """Return the URLs whose last fetch failed."""
 
     def redirect_chains(self, site: Site, /) -> Results[RedirectChain]:
         """Return the chains of redirects."""
@@ -615,6 +619,11 @@ _AUDIT_OUTLINES: Final[Mapping[str, Outline]] = {
         "Pages of the site whose last capture has a status of 400 or above, whether anybody links there or not.",
         (_STATUS, _URL, Heading("fetched", "time")),
     ),
+    "failed": (
+        "Failed fetches",
+        "URLs, stored or not, whose last fetch got no answer{}.",
+        (Heading("reason", "text"), _URL, Heading("attempts", "number"), Heading("since", "time")),
+    ),
     "redirect-chains": (
         "Redirects that lead astray",
         "Chains of two redirects or more, loops, and redirects whose end is an error or is not stored.",
@@ -716,6 +725,7 @@ class AuditSections:
         named = shlex.quote(self.named)
         yield self._section("broken-links", self._broken)
         yield self._section("errors", lambda: ((page.status, page.url, page.fetched_at) for page in table.errors(site)))
+        yield self._of_failures()
         problems = " ".join(f"--problem {problem}" for problem in get_args(ChainProblem))
         yield self._section("redirect-chains", self._chains, f"redirect-chains {named} {problems}")
         yield self._of_pages("no-location", counts)
@@ -756,6 +766,19 @@ class AuditSections:
         except (IndexNeeded, MissingExtra) as exc:
             return replace(section, left_out=text_of(message_of(exc), lambda words: f"{self.program} {words}"))
         return section.filled(first)
+
+    def _of_failures(self) -> Section:
+        """Return the section of failed fetches, whose text has their number by reason."""
+        reasons = Counter[str]()
+
+        def findings() -> Iterator[tuple[object, ...]]:
+            for failure in self.table.failed(self.site):
+                reasons[failure.reason] += 1
+                yield failure.reason, failure.url, failure.attempts, failure.failing_since
+
+        section = self._section("failed", findings)
+        by_reason = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common(_SHOWN_GROUPS))
+        return replace(section, about=section.about.format(by_reason and f": {by_reason}"))
 
     def _of_languages(self, counts: SiteCounts) -> Section:
         main = counts.main_language

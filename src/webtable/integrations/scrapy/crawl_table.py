@@ -10,6 +10,7 @@ from collections import Counter, deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 from weakref import WeakKeyDictionary
@@ -326,6 +327,11 @@ class CrawlTable:
             taken.set_exception(error)
         return taken
 
+    def put_failed_soon(self, url: str, reason: str, detail: str) -> None:
+        """Queue to be stored that *url* failed now; an error is counted."""
+        with suppress(RuntimeError):  # the threads have been ended: the URL is as it was
+            self._putting.submit(self._put_failed, url, reason, detail, datetime.now(UTC))
+
     async def read(self, question: Callable[[WebTable], T]) -> T:
         """Return *question* of the table, called in a thread."""
         return await finished(self._reading.submit(question, self.table))
@@ -376,6 +382,12 @@ class CrawlTable:
         finally:
             # Last: while the pipe is full, the page that waits for room in it counts.
             self._waiting.popleft()
+
+    def _put_failed(self, url: str, reason: str, detail: str, at: datetime) -> None:
+        try:
+            self.table.put_failed(url, reason, at=at, detail=detail)
+        except Exception as exc:  # noqa: BLE001 - nobody waits for it
+            self.outcomes.failed(url, exc)
 
     def _close(self) -> None:
         try:

@@ -13,8 +13,7 @@ from urllib.parse import urljoin, urlsplit
 
 import scrapy
 from scrapy import signals
-from scrapy.exceptions import DontCloseSpider, IgnoreRequest
-from scrapy.spidermiddlewares.httperror import HttpError
+from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.gz import gunzip
 from scrapy.utils.sitemap import Sitemap, sitemap_urls_from_robots
@@ -37,8 +36,6 @@ MAX_SITEMAP: Final = 50_000_000
 MAX_SITEMAP_URLS: Final = 50_000
 MAX_SITEMAPS: Final = 10_000
 """How many sitemaps of a crawl are read; they are read one by one, each when the URLs of the last are requested."""
-MAX_FAILED: Final = 100_000
-"""Of how many pages that did not come it is remembered: further ones are requested again in each pass."""
 _GZIP: Final = b"\x1f\x8b"
 _PORT: Final = re.compile(r":\d+$")
 
@@ -63,7 +60,10 @@ class TableSpider(WebTableStart):
         "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
         "COOKIES_ENABLED": False,  # a session is a trap of its own
         "DOWNLOADER_MIDDLEWARES": {
+            "webtable.integrations.scrapy.FailedFetchMiddleware": 45,
             "webtable.integrations.scrapy.URLFilterMiddleware": 50,
+            "webtable.integrations.scrapy.RobotsTxtMiddleware": 100,
+            "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
             "webtable.integrations.scrapy.ConditionalMiddleware": 610,
         },
         "DOWNLOAD_MAXSIZE": MAX_SITEMAP,
@@ -89,7 +89,6 @@ class TableSpider(WebTableStart):
         self._pass: AsyncIterator[scrapy.Request] | None = None
         """The requests of the present pass that are not scheduled yet."""
         self._urls = URLFilter()
-        self._failed: set[str] = set()
         self._requested = 0
         """How many requests of it are scheduled."""
         self._is_reading = False
@@ -119,17 +118,7 @@ class TableSpider(WebTableStart):
         """Leave the links of *response* to the table: it is stored with them."""
 
     def failed(self, failure: Failure) -> None:
-        """Count a page that robots.txt forbids or that did not come, and leave it out of further passes.
-
-        Nothing of it is stored. The statistics have `webtable/not_fetched/REASON`.
-        """
-        error = failure.value
-        if isinstance(error, HttpError):  # an answer with the status of an error, which is stored
-            return
-        reason = str(error) if isinstance(error, IgnoreRequest) else type(error).__name__
-        self.crawler.stats.inc_value(f"webtable/not_fetched/{reason}")
-        if len(self._failed) < MAX_FAILED:
-            self._failed.add(failure.request.url)  # type: ignore[attr-defined]  # Scrapy sets it
+        """Do nothing about a page that did not come: its middleware has stored that."""
 
     def scheduler_empty(self) -> None:
         """Go on with the present pass."""
@@ -203,7 +192,7 @@ class TableSpider(WebTableStart):
             return
         for site in self._sites:
             async for request in self.discovered_requests(site):
-                for _ in self._taken({request.url} - self._failed):
+                for _ in self._taken([request.url]):
                     yield request.replace(errback=self.failed)
 
     def _taken(self, urls: Iterable[str]) -> Iterable[str]:

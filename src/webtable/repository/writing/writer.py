@@ -468,9 +468,10 @@ class Writer:
         detail: str | None = None,
         backoff: Backoff | None = None,
     ) -> FailedFetch | None:
-        """Store that fetching *url* failed, at once, as `WebTable.put_failed` does; returns and raises what that does.
+        """Store at once that fetching *url* failed, as `WebTable.put_failed` does; returns and raises what that does.
 
-        Pages that wait in the buffer need not be stored before: their dates say what came last.
+        *reason*, *at*, *detail* and *backoff* are as there. Pages that wait in the buffer need not be stored before:
+        their dates say what came last.
         """
         from webtable.repository.failed_fetches import put_failed
 
