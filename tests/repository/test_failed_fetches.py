@@ -189,16 +189,16 @@ def test_a_writer_stores_a_failure_at_once():
 
 
 def test_frames_and_parts_have_the_failures(tmp_path):
-    table, now = webtable.open(tmp_path / "crawl.db", create=True), datetime.now(UTC)
-    for number in range(20):
-        table.put_failed(f"https://example.com/{number:02}", "dns", at=now)
+    with webtable.open(tmp_path / "crawl.db", create=True) as table:
+        for number in range(20):
+            table.put_failed(f"https://example.com/{number:02}", "dns")
 
-    frame = table.failed().to_pandas()
+        frame = table.failed().to_pandas()
 
-    assert list(frame.columns[:3]) == ["url", "reason", "failed_at"]
-    assert len(frame) == 20
-    parts = table.failed(webtable.ALL).partitions(3)
-    assert sorted(failure.url for part in parts for failure in part.pages()) == sorted(frame["url"])
+        assert list(frame.columns[:3]) == ["url", "reason", "failed_at"]
+        assert len(frame) == 20
+        parts = table.failed(webtable.ALL).partitions(3)
+        assert sorted(failure.url for part in parts for failure in part.pages()) == sorted(frame["url"])
 
 
 @pytest.mark.parametrize(
