@@ -104,7 +104,7 @@ release: $(STAMP)
 $(CORE): pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.x")'
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) -e .
+	$(PIP) -e '.[scrapy]'
 	touch $@
 
 $(STAMP): $(CORE)
