@@ -23,6 +23,7 @@ NAMES = (
     "composite_keys",
     "advice",
     "advised",
+    "advised_order",
     "extraction",
     "full_text",
     "similarity",
