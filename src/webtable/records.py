@@ -1,12 +1,23 @@
 """Tables of records under a row key of your own."""
 
-from webtable.repository.keyed_table import KeyedTable, Record, RecordOutcome, Records, compact, layout_of
+from webtable.repository.keyed_table import (
+    KeyedTable,
+    Record,
+    RecordOutcome,
+    RecordVersion,
+    RecordWriter,
+    compact,
+    layout_of,
+)
+from webtable.schema import TypedColumn
 
 __all__ = [
     "KeyedTable",
     "Record",
     "RecordOutcome",
-    "Records",
+    "RecordVersion",
+    "RecordWriter",
+    "TypedColumn",
     "compact",
     "layout_of",
 ]
