@@ -385,7 +385,7 @@ class TestFrames:
 
         frame = chat.scan(room="r").to_pandas()
 
-        names = ["room", "number", "data", "raw", "score", "sent", "size", "text", "key", "timestamp", "cells"]
+        names = ["room", "number", "data", "raw", "score", "sent", "size", "text", "timestamp", "cells"]
         assert list(frame.columns) == names
         assert frame["number"].tolist() == [0, 1, 2]
         assert frame["size"].tolist() == [0, 1, -3]

@@ -149,9 +149,9 @@ def test_a_part_of_a_scan_is_read_again_and_as_a_table_of_arrow(table, adapter):
     records = list(first.pages())
     assert list(first.pages()) == records
     found = first.to_arrow().read_all()
-    assert found.schema.names == ["id", "time", "key", "timestamp", "cells"]
+    assert found.schema.names == ["id", "time", "timestamp", "cells"]
     assert found.to_pylist() == [
-        {**one.values, "key": one.key, "timestamp": one.timestamp, "cells": list(one.cells.items())} for one in records
+        {**one.values, "timestamp": one.timestamp, "cells": list(one.cells.items())} for one in records
     ]
     with first.open() as answer:
         assert answer.count() == first.rows == len(records)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any
 
@@ -146,7 +147,7 @@ class RecordColumns:
     def in_frames(self, read: Sequence[bytes] | None = None) -> Columns:
         """Return the columns of records of which the cells *read* were read (None: all): key, typed ones, and the rest.
 
-        Those of the key are missing where it is a hash, which has no values.
+        Those of the fields of a key are missing where it is a hash, which has no values; else the `key` is not usual.
         """
         families = {cell.partition(b":")[0] for cell in read or () if cell.endswith(b":")}
         of_key = [] if isinstance(self.key, HashedKey) else [self._of_key(name) for name in self.key.names]
@@ -155,9 +156,10 @@ class RecordColumns:
             for declared in self.typed
             if read is None or declared.cell in read or (declared.family or "").encode() in families
         ]
-        everything = (*of_key, *typed, *_RECORD)
-        listed = [made.name for made in everything if made.name not in RESERVED] or list(RESERVED)
-        return Columns("record", everything, tuple(listed if self.typed else [*listed, "cells"]))
+        key, *others = _RECORD
+        everything = (*of_key, *typed, replace(key, is_usual=not of_key), *others)
+        names = [made.name for made in everything if made.is_usual]
+        return Columns("record", everything, tuple(name for name in names if name != "timestamp"))
 
     def _of_key(self, name: str) -> Column:
         field = _field(self.key, name)
