@@ -2,8 +2,10 @@
 
 from webtable.repository.keyed_table import (
     KeyedTable,
+    NewRow,
     Record,
     RecordOutcome,
+    RecordOutcomeCallback,
     RecordVersion,
     RecordWriter,
     compact,
@@ -13,8 +15,10 @@ from webtable.schema import TypedColumn
 
 __all__ = [
     "KeyedTable",
+    "NewRow",
     "Record",
     "RecordOutcome",
+    "RecordOutcomeCallback",
     "RecordVersion",
     "RecordWriter",
     "TypedColumn",

@@ -569,6 +569,7 @@ BATCH_ROWS = 500
 BATCH_BYTES = 8 * 2**20
 """How many bytes of values are written at once; at least one row."""
 RecordOutcomeCallback = Callable[[RecordOutcome], object]
+"""Called with the outcome of each row, in the thread that sends it."""
 
 
 class RecordWriter:
@@ -597,7 +598,7 @@ class RecordWriter:
         self._bytes = 0
 
     def put(self, values: Mapping[str, Any], cells: Mapping[str, Any], *, timestamp: datetime | None = None) -> None:
-        """Take *cells* for the row of these *values*, as `KeyedTable.put` does.
+        """Take *cells* for the row of these *values*, with this *timestamp*, as `KeyedTable.put` does.
 
         Raises what that does for a row that the table cannot keep, and `WriteFailed` for rows of the batch that it
         sends; with *on_outcome* neither.
@@ -913,8 +914,8 @@ class KeyedTable:
     ) -> int:
         """Return how many rows a `scan` with the same arguments has, without reading values unless *where* needs them.
 
-        Rows with other keys are not counted; those with a damaged value are, unless *where* reads it. Raises what
-        `scan` does.
+        *everything* is `webtable.ALL`, where a scan needs it too. Rows with other keys are not counted; those with a
+        damaged value are, unless *where* reads it. Raises what `scan` does.
         """
         request = self._requested(fields, None, where)
         self._check_size(fields, is_permitted=everything is not None)
@@ -931,8 +932,8 @@ class KeyedTable:
     def history(self, column: str, /, *, limit: int = _SHOWN_VERSIONS, **fields: Any) -> list[RecordVersion]:
         """Return the stored values of *column* in the row with these values of all fields, newest first.
 
-        They are at most *limit*. How many are kept, and for how long, is up to the `versions` and `ttl` of its family.
-        Raises what `get` does, `UnknownColumn`, `InvalidArgument`.
+        They are at most *limit* versions. How many are kept, and for how long, is up to the `versions` and `ttl` of its
+        family. Raises what `get` does, `UnknownColumn`, `InvalidArgument`.
         """
         if type(limit) is not int or limit < 1:
             raise errors.InvalidArgument(f"limit={limit!r} must be a number of versions, 1 or more")
@@ -951,11 +952,12 @@ class KeyedTable:
             raise errors.DamagedRow(self.key.candidates(**fields)[0], None, str(exc)) from exc
 
     def check_and_put(self, values: Mapping[str, Any], cells: Mapping[str, Any], *, column: str, expected: Any) -> bool:
-        """Store *cells*, as `put` does, if *column* of the row has the value *expected* now (None: no value).
+        """Store *cells* in the row of these *values*, as `put` does, if *column* has the value *expected* (None: none).
 
-        Returns whether it had, and the cells are stored; nobody can write the column between the two. If the call
-        fails, it may be stored or not: read the row. Raises what `put` does, `InvalidArgument` for a key with a random
-        salt, under which a row is in several places, and `CapabilityError` for a store without such a call.
+        Returns whether it had, and the cells are stored; nobody can write the column between the two. *column* is a
+        typed one, whose value is given in its type, or `family:qualifier`. If the call fails, it may be stored or not:
+        read the row. Raises what `put` does, `InvalidArgument` for a key with a random salt, under which a row is in
+        several places, and `CapabilityError` for a store without such a call.
         """
         row = self._only_row(values)
         stored = self._reader.stored_column(column)
