@@ -30,6 +30,7 @@ from webtable.rowkey import (
     HashedKey,
     RowKey,
     Time,
+    Timestamp,
     WebKey,
     below,
     between,
@@ -233,12 +234,7 @@ class RowJSON:
         column = self._typed.get(name)
         if column is None or column.type == "bytes":
             return _as_bytes(name, value)
-        if column.type == "time" and isinstance(value, str):
-            try:
-                return datetime.fromisoformat(value)
-            except ValueError:
-                return value  # for the column to refuse
-        return value
+        return value_of(Timestamp(name), value) if column.type == "time" else value
 
     def _value(self, name: str, value: Any) -> Any:
         return value_of(self._fields.get(name), value)

@@ -613,18 +613,23 @@ class RecordWriter:
             if len(self._batch) >= BATCH_ROWS or self._bytes >= BATCH_BYTES:
                 self.flush()
 
-    def put_many(self, rows: Iterable[NewRow | Mapping[str, Any]] | ArrowStream) -> None:
-        """Take many rows, as `KeyedTable.put_many` does; raises what `put` does."""
+    def put_many(
+        self, rows: Iterable[NewRow | Mapping[str, Any]] | ArrowStream, *, timestamp: datetime | None = None
+    ) -> None:
+        """Take many rows, those without a timestamp with *timestamp*, as `KeyedTable.put_many` does.
+
+        Raises what `put` does.
+        """
         columns = self._reader.columns
         for row in columns.rows(rows):
             try:
-                values, cells, timestamp = checked_row(row, columns)
+                values, cells, own = checked_row(row, columns)
             except errors.WebTableError as exc:
                 if self._on_outcome is None:
                     raise
                 self._report([RecordOutcome(row if isinstance(row, Mapping) else {}, exc)])
             else:
-                self.put(values, cells, timestamp=timestamp)
+                self.put(values, cells, timestamp=own or timestamp)
 
     def flush(self) -> None:
         """Store everything that was put; raises `WriteFailed` for rows that are not stored, each with its reason."""
@@ -681,7 +686,6 @@ _REMEDY = "Change it in the HBase shell"
 INCREMENT_TRIES = 100
 """How often `increment` tries again, after others have changed the counter."""
 _SHOWN_VERSIONS = 100
-_timestamp = attrgetter("timestamp")
 
 
 class KeyedTable:
@@ -820,13 +824,8 @@ class KeyedTable:
         """
         if timestamp is not None:
             timestamp_of(timestamp)
-        columns, writer = self._reader.columns, self.writer(on_outcome=on_outcome)
-        with writer:
-            if timestamp is None:
-                writer.put_many(rows)
-            else:
-                checked = (checked_row(row, columns) for row in columns.rows(rows))
-                writer.put_many((values, cells, own or timestamp) for values, cells, own in checked)
+        with self.writer(on_outcome=on_outcome) as writer:
+            writer.put_many(rows, timestamp=timestamp)
         return writer.stored
 
     def get(self, /, **fields: Any) -> Record | None:
@@ -938,18 +937,15 @@ class KeyedTable:
         if type(limit) is not int or limit < 1:
             raise errors.InvalidArgument(f"limit={limit!r} must be a number of versions, 1 or more")
         stored = self._reader.stored_column(column)
-        typed = self._reader.columns.cell_of(column) and self._reader.columns[column]
         rows = self.store.read(self.table, self.key.candidates(**fields), Wanted([stored], versions=limit))
-        cells = sorted(
-            (cell for row in rows if row is not None for cell in row.cells[stored]), key=_timestamp, reverse=True
-        )
-        try:
-            return [
-                RecordVersion(moment_of(cell.timestamp), typed.decode(cell.value) if typed else cell.value)
-                for cell in cells[:limit]
-            ]
-        except UNREADABLE as exc:
-            raise errors.DamagedRow(self.key.candidates(**fields)[0], None, str(exc)) from exc
+        versions = [
+            RecordVersion(record.timestamp, *record.cells.values())
+            for row in rows
+            if row is not None
+            for cell in row.cells[stored]
+            for record in [self._reader.record(Row(row.key, {stored: [cell]}), fields)]
+        ]
+        return sorted(versions, key=attrgetter("timestamp"), reverse=True)[:limit]
 
     def check_and_put(self, values: Mapping[str, Any], cells: Mapping[str, Any], *, column: str, expected: Any) -> bool:
         """Store *cells* in the row of these *values*, as `put` does, if *column* has the value *expected* (None: none).
@@ -961,8 +957,7 @@ class KeyedTable:
         """
         row = self._only_row(values)
         stored = self._reader.stored_column(column)
-        typed = self._reader.columns.cell_of(column) and self._reader.columns[column]
-        wanted = typed.encode(expected) if typed and expected is not None else expected
+        wanted = None if expected is None else self._reader.columns.encoded({column: expected})[stored.decode()]
         if wanted is not None and not isinstance(wanted, bytes):
             raise errors.InvalidArgument(f"expected={shown(expected)} must be bytes, or None for no value")
         (before,) = self.store.read(self.table, [row])
@@ -986,10 +981,7 @@ class KeyedTable:
         row = self._only_row(values)
         for _ in range(INCREMENT_TRIES):
             (stored,) = self.store.read(self.table, [row], Wanted([typed.cell]))
-            try:
-                before = None if stored is None else typed.decode(stored.cells[typed.cell][0].value)
-            except UNREADABLE as exc:
-                raise errors.DamagedRow(row, None, str(exc)) from exc
+            before = None if stored is None else self._reader.record(stored, values).cells[column]
             total: int = (before or 0) + amount
             if self.check_and_put(values, {column: total}, column=column, expected=before):
                 return total

@@ -45,8 +45,8 @@ class RecordColumns:
     """
 
     def __init__(self, key: RowKey, typed: Sequence[TypedColumn]) -> None:
-        self.key = key
-        self.typed = tuple(typed)
+        self.key: RowKey = key
+        self.typed: tuple[TypedColumn, ...] = tuple(typed)
         self._by_name = {declared.name: declared for declared in self.typed}
         self._by_cell = {declared.cell: declared for declared in self.typed}
         if len(self._by_name) < len(self.typed):
@@ -127,20 +127,7 @@ class RecordColumns:
     @staticmethod
     def meet(cells: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
         """Whether the values of *cells* meet *where*, conditions as `checked` returns them; a missing one does not."""
-        for name, condition in where.items():
-            if name not in cells:
-                return False
-            value = cells[name]
-            match condition:
-                case Between(since, until):
-                    is_met = (since is None or since <= value) and (until is None or value < until)
-                case StartingWith(prefix):
-                    is_met = value.startswith(prefix)
-                case _:
-                    is_met = value == condition
-            if not is_met:
-                return False
-        return True
+        return all(name in cells and _is_met(cells[name], condition) for name, condition in where.items())
 
     # --- Frames and files ---
 
@@ -227,6 +214,15 @@ class RecordColumns:
                 if isinstance(row, UnreadableRow):
                     raise errors.FormatError(f"a row of the frame cannot be read: {row}")
                 yield row
+
+
+def _is_met(value: Any, condition: Any) -> bool:
+    match condition:
+        case Between(since, until):
+            return (since is None or since <= value) and (until is None or value < until)
+        case StartingWith(prefix):
+            return bool(value.startswith(prefix))
+    return bool(value == condition)
 
 
 def _field(key: RowKey, name: str) -> Any:
