@@ -64,6 +64,10 @@ DIFFERENCES: Final = {
         HBASE | {"memory"},
         "HBase has transactions of one row; memory does as HBase, for tests: in `transaction` each call stands alone",
     ),
+    "no check and put": Difference(
+        frozenset({"hbase-thrift1"}),
+        "Thrift1's checkAndPut takes one cell without a timestamp; a CapabilityError says what can",
+    ),
     "slow calls": Difference(HBASE, "each example of a property is several calls of a gateway, so there are fewer"),
     "versions beyond the family's show in a time range": Difference(
         HBASE, "HBase drops them as it flushes and shows them until then; no test asserts either"

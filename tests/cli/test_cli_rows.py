@@ -196,3 +196,112 @@ def test_rows_are_put_got_and_scanned_in_pieces_on_hbase(run: Run):
     assert stored.out == "stored\t6\n"
     assert without_place(got) == ROWS[1]
     assert [without_place(row) for row in lines(first.out + rest.out)] == ROWS
+
+
+TYPED_ROWS = [
+    {"values": {"device": 7, "time": f"2026-11-2{day}T10:00:00Z"}, "cells": {"celsius": 20.5 + day, "note": f"n{day}"}}
+    for day in range(3)
+]
+TYPED = "celsius:float,note:text,seen:time,more:json,raw:bytes:b"
+
+
+@pytest.fixture
+def typed(run: Run) -> None:
+    extra = {"seen": "2026-11-20T10:00:00.007000Z", "more": {"a": [1]}, "raw": {"base64": "/wD/"}, "d:x": "y"}
+    rows = [*TYPED_ROWS[:2], {**TYPED_ROWS[2], "cells": TYPED_ROWS[2]["cells"] | extra}]
+    stdin = "\n".join(map(json.dumps, rows))
+    done = run("rows", "put", KEY, "-", "--create", "--families", "d,b", "--typed", TYPED, stdin=stdin)
+    assert (done.code, done.out) == (0, "stored\t3\n"), done.err
+
+
+@pytest.mark.usefixtures("typed")
+def test_typed_cells_are_json_values_and_come_back(run: Run):
+    rows = lines(run("rows", "scan", KEY, "all").out)
+
+    assert [without_place(row) for row in rows[:2]] == TYPED_ROWS[:2]
+    assert rows[2]["cells"]["seen"] == "2026-11-20T10:00:00.007000Z"
+    assert rows[2]["cells"]["more"] == {"a": [1]}
+    assert rows[2]["cells"]["raw"] == {"base64": "/wD/"}
+    assert "layout.columns\t" in run("info").out
+
+
+@pytest.mark.usefixtures("typed")
+@pytest.mark.parametrize(
+    ("where", "days"),
+    [
+        ('{"celsius": {"since": 21.5}}', [1, 2]),
+        ('{"celsius": {"since": 21.5, "until": 22}, "note": {"starting_with": "n"}}', [1]),
+        ('{"seen": {"since": "2026-11-20T10:00Z"}}', [2]),
+        ('{"more": {"a": [1]}}', [2]),
+        ('{"raw": {"base64": "/wD/"}}', [2]),
+    ],
+)
+def test_rows_are_listed_and_counted_by_conditions_on_columns(run: Run, where, days):
+    listed = lines(run("rows", "scan", KEY, "all", "--where", where).out)
+
+    assert [row["values"]["time"] for row in listed] == [TYPED_ROWS[day]["values"]["time"] for day in days]
+    assert run("rows", "count", KEY, "all", "--where", where).out == f"rows\t{len(days)}\n"
+
+
+@pytest.mark.usefixtures("stored")
+def test_rows_are_counted(run: Run):
+    assert run("rows", "count", KEY, "all").out == "rows\t6\n"
+    assert run("rows", "count", KEY, '{"device": 7, "time": {"since": "2026-11-21T00:00Z"}}').out == "rows\t2\n"
+
+
+@pytest.mark.usefixtures("typed")
+def test_an_export_is_imported_as_it_was_and_may_be_repeated(run: Run):
+    written = run("rows", "scan", KEY, "all", "--out", "rows.jsonl")
+    arguments = ("-s", "copy.db", "rows", "import", KEY, "rows.jsonl", "--create", "--families", "d,b")
+
+    done = [run(*arguments, "--typed", TYPED) for _ in range(2)]
+
+    assert written.err == "written: rows.jsonl, 3 rows\n"
+    assert [(one.code, one.out) for one in done] == [(0, "stored\t3\n")] * 2
+    assert run("-s", "copy.db", "rows", "scan", KEY, "all").out == run("rows", "scan", KEY, "all").out
+
+
+@pytest.mark.usefixtures("typed")
+def test_rows_are_written_in_the_formats_of_listings(run: Run):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = run("rows", "scan", KEY, "all", "--format", "csv", "--limit", "2")
+    run("rows", "scan", KEY, "all", "--out", "rows.parquet", "--columns", "celsius")
+
+    head, first, _ = table.lines
+    assert head == "device,time,celsius,more,note,raw,seen,timestamp,cells"
+    assert first.startswith("7,2026-11-20T10:00:00.000Z,20.5,,n0,,,20")
+    assert table.err.startswith("more: --after '")
+    assert parquet.read_table("rows.parquet")["celsius"].to_pylist() == [20.5, 21.5, 22.5]
+
+
+WRONG_TYPED = {
+    "a value of another type": (["put", KEY, "wrong.jsonl"], 2, "celsius='warm' must be a number"),
+    "a line that is no row": (["import", KEY, "wrong.jsonl"], 1, "wrong.jsonl, line 2: it is no row of this table"),
+    "a type that is none": (
+        ["put", KEY, "rows.jsonl", "--create", "--typed", "a:integer"],
+        2,
+        "must be one of text, int",
+    ),
+    "a column without a type": (["put", KEY, "x", "--create", "--typed", "a"], 2, "must be a name and a type"),
+    "another type of a column": (
+        ["put", KEY, "wrong.jsonl", "--typed", "celsius:int"],
+        3,
+        "the table has celsius: float",
+    ),
+    "a condition on no column": (["scan", KEY, "all", "--where", '{"colour": 1}'], 2, "no typed column"),
+    "a directory to write to": (["scan", KEY, "all", "--out", "."], 2, "name a file"),
+    "a file without a format": (["scan", KEY, "all", "--out", "rows.xyz"], 2, "rows.xyz"),
+}
+
+
+@pytest.mark.usefixtures("typed")
+@pytest.mark.parametrize("case", WRONG_TYPED)
+def test_wrong_usage_of_typed_columns_is_one_line(run: Run, case):
+    arguments, code, told = WRONG_TYPED[case]
+    wrong = {"values": TYPED_ROWS[0]["values"], "cells": {"celsius": "warm"}}
+    Path("wrong.jsonl").write_text(f"\n{json.dumps(wrong)}\n")
+
+    done = run("rows", *arguments)
+
+    assert (done.code, len(done.errors)) == (code, 1), done.err
+    assert told in done.err

@@ -54,7 +54,9 @@ WORDS = {
     "demo": "demo --until 2026-03-01",
     "rows get": 'named_keys:KEY \'{"name": "a"}\'',
     "rows scan": "named_keys:KEY all",
+    "rows count": "named_keys:KEY all",
     "rows put": "named_keys:KEY rows.jsonl",
+    "rows import": "named_keys:KEY flat.jsonl --create",
     "keys encode": f"{HOME}",
     "keys decode": webtable.rowkey.WebKey().encode(HOME).decode(),
     "keys ranges": f"--domain {DOMAIN}",
@@ -172,6 +174,7 @@ def files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         "from webtable.rowkey import CompositeKey, Text\nKEY = CompositeKey(Text('name'))\n"
     )
     Path("rows.jsonl").write_text('{"values": {"name": "a"}, "cells": {"d:x": "1"}}\n')
+    Path("flat.jsonl").write_text('{"name": "a", "cells": {"d:x": "MQ=="}}\n')
     Path("crawl_indexes.py").write_text(
         "import webtable\nlanguage = webtable.indexes.Index('language', lambda page: [page.language or 'en'])\n"
     )
@@ -210,7 +213,7 @@ def test_every_command_is_known_here():
 )
 def test_a_command_that_succeeds_shows_no_secret(store: None, seen: Seen, name: str):
     url = ANSWERS.replace("crawl", "rows") if name.startswith("rows") else ANSWERS
-    if name in ("rows get", "rows scan", "rows put"):
+    if name in ("rows get", "rows scan", "rows count", "rows put"):
         seen.run("-s", url, "rows", "put", "named_keys:KEY", "rows.jsonl", "--create")
     if name == "import":
         assert seen.run("-s", url, "export", "exported", "all") == 0

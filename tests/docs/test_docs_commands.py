@@ -44,8 +44,13 @@ def folder(small_web, tmp_path_factory):
         "import webtable\nlanguage = webtable.indexes.Index('language', lambda page: [page.language or 'en'])\n"
     )
     (made / "mykeys.py").write_text(
-        "from webtable.rowkey import CompositeKey, ReversedDomain, Text\n"
+        "from webtable.rowkey import CompositeKey, Date, HashSalt, ReversedDomain, Text, Time\n"
         "BY_DAY = CompositeKey(ReversedDomain('host'), Text('rest'), separator=':')\n"
+        "SALT = HashSalt(of='message_id', buckets=4)\n"
+        "CHAT = CompositeKey(SALT, Date('sent'), Time('sent'), Text('message_id'), separator=':')\n"
+    )
+    (made / "chat.jsonl").write_text(
+        '{"values": {"sent": "2026-03-01T12:00:00Z", "message_id": "m1"}, "cells": {"channel": "c1", "size": 5}}\n'
     )
     (made / "chat.py").write_text(
         re.findall(r"```python\n(.*?)```", (ROOT / "docs/choose_key.md").read_text(), re.DOTALL)[0]

@@ -462,12 +462,17 @@ class TestScan:
             ({"user": 1, "after": b""}, InvalidArgument),
             ({"user": 1, "columns": "d:x"}, InvalidArgument),
             ({"user": 1, "columns": ["x"]}, InvalidArgument),
-            ({"user": 1, "columns": ["e:x"]}, UnknownColumn),
         ],
     )
     def test_a_question_that_cannot_be_answered_is_an_error_of_the_call(self, shared_apps, question, error):
         with pytest.raises(error):
             shared_apps.scan(**question)
+
+    def test_a_family_that_is_not_there_is_an_error_of_the_reading(self, shared_apps):
+        records = shared_apps.scan(user=1, columns=["e:x"])
+
+        with pytest.raises(UnknownColumn, match="there is no family 'e'; the table has d"):
+            list(records)
 
     def test_an_empty_table_has_no_rows(self, table):
         log = table(SALTED_TIME)

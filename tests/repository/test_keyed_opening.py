@@ -163,14 +163,15 @@ def test_several_may_create_the_same_table_at_once(new_url):
 
 def test_of_two_keys_that_are_stored_at_once_the_first_stays(tmp_path, monkeypatch):
     url = tmp_path / "records.db"
-    read = keyed.stored_layout
+    read = keyed.layout_cells
 
     def somebody_is_faster(store, name):
-        monkeypatch.setattr(keyed, "stored_layout", read)
+        monkeypatch.setattr(keyed, "layout_cells", read)
         KeyedTable.open(url, LATEST_FIRST, create=True).close()
         time.sleep(0.002)
+        return {}
 
-    monkeypatch.setattr(keyed, "stored_layout", somebody_is_faster)
+    monkeypatch.setattr(keyed, "layout_cells", somebody_is_faster)
 
     with pytest.raises(LayoutMismatch):
         KeyedTable.open(url, USER_APP, create=True)

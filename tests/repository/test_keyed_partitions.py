@@ -149,9 +149,9 @@ def test_a_part_of_a_scan_is_read_again_and_as_a_table_of_arrow(table, adapter):
     records = list(first.pages())
     assert list(first.pages()) == records
     found = first.to_arrow().read_all()
-    assert found.schema.names == ["key", "timestamp", "cells"]
+    assert found.schema.names == ["id", "time", "timestamp", "cells"]
     assert found.to_pylist() == [
-        {"key": one.key, "timestamp": one.timestamp, "cells": list(one.cells.items())} for one in records
+        {**one.values, "timestamp": one.timestamp, "cells": list(one.cells.items())} for one in records
     ]
     with first.open() as answer:
         assert answer.count() == first.rows == len(records)
@@ -164,7 +164,7 @@ def test_a_part_of_a_scan_is_read_again_and_as_a_table_of_arrow(table, adapter):
 
 def test_a_scan_that_was_begun_is_divided_as_a_whole(table):
     scan = filled(table(LATEST)).scan(ALL)
-    next(scan)
+    next(iter(scan))
 
     assert sum(len(list(part.pages())) for part in scan.partitions(2)) == ROWS
 
@@ -177,7 +177,7 @@ def test_the_whole_of_a_large_table_is_permitted_to_its_parts(table, large_store
 
 def test_what_cannot_be_divided_is_refused(table):
     stored = filled(table(LATEST))
-    after = next(stored.scan(ALL)).key
+    after = stored.scan(ALL).first().key
 
     for options in ({"limit": 5}, {"limit": 0}, {"after": after}, {"reverse": True}):
         with pytest.raises(InvalidArgument, match="cannot be divided"):

@@ -60,6 +60,37 @@ def cells_of(row):
     return {column: [tuple(cell) for cell in cells] for column, cells in row.cells.items()} if row else {}
 
 
+# ---- comparing and putting at once -------------------------------------------------------------------------------
+
+
+def test_a_row_is_put_only_if_a_column_has_the_expected_value(store, table, space, adapter):
+    def puts(column, expected, *cells):
+        made = [NewCell(name, timestamp, value) for name, timestamp, value in cells]
+        return store.check_and_put(table, Put(space(b"k"), made), column, expected)
+
+    if differs(adapter, "no check and put"):
+        with pytest.raises(CapabilityError):
+            puts(b"one:a", None, (b"one:a", 1, b"A"))
+        return
+
+    assert puts(b"one:a", b"A", (b"one:a", 1, b"B")) is False
+    assert puts(b"one:a", None, (b"one:a", 1, b"A"), (b"three:b", 1, b"b")) is True
+    assert puts(b"one:a", None, (b"one:a", 2, b"C")) is False
+    assert puts(b"one:a", b"B", (b"one:a", 2, b"C")) is False
+    assert puts(b"one:a", b"A", (b"one:b", 2, b"D")) is True
+    [row] = store.read(table, [space(b"k")])
+    assert cells_of(row) == {b"one:a": [(1, b"A")], b"one:b": [(2, b"D")], b"three:b": [(1, b"b")]}
+
+
+def test_a_row_that_is_compared_in_a_missing_table_or_family_is_an_error(store, table, space, adapter):
+    if differs(adapter, "no check and put"):
+        return
+    with pytest.raises(TableNotFound):
+        store.check_and_put("missing", Put(b"k", [NewCell(b"one:a", 1, b"")]), b"one:a", None)
+    with pytest.raises(StoreError):
+        store.check_and_put(table, Put(space(b"k"), [NewCell(b"none:a", 1, b"")]), b"one:a", None)
+
+
 # ---- rows and their order ----------------------------------------------------------------------------------------
 
 

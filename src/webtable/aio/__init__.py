@@ -5,7 +5,7 @@
 """
 
 from webtable.aio.results import Hosts, Opening, Results, Stream
-from webtable.aio.table import KeyedTable, Records, WebTable, copy_target, create, doctor, open, regions_of
+from webtable.aio.table import KeyedTable, RecordWriter, WebTable, copy_target, create, doctor, open, regions_of
 from webtable.aio.writer import Receipt, Writer
 
 __all__ = [
@@ -13,7 +13,7 @@ __all__ = [
     "KeyedTable",
     "Opening",
     "Receipt",
-    "Records",
+    "RecordWriter",
     "Results",
     "Stream",
     "WebTable",

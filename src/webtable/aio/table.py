@@ -10,7 +10,6 @@ from webtable.aio.results import (
     AbandonedCalls,
     Calls,
     Opening,
-    Stream,
     Wrapped,
     awaited,
     awaited_question,
@@ -21,10 +20,10 @@ from webtable.aio.results import (
     streamed,
 )
 from webtable.aio.writer import Writer
-from webtable.errors import DamagedRow, failed_together
+from webtable.errors import failed_together
 from webtable.repository.keyed_table import KeyedTable as SyncKeyedTable
-from webtable.repository.keyed_table import Record
-from webtable.repository.keyed_table import Records as SyncRecords
+from webtable.repository.keyed_table import RecordOutcomeCallback
+from webtable.repository.keyed_table import RecordWriter as SyncRecordWriter
 from webtable.repository.maintenance.doctor import doctor as sync_doctor
 from webtable.repository.maintenance.summary import RegionComparison
 from webtable.repository.maintenance.summary import regions_of as sync_regions_of
@@ -36,15 +35,14 @@ from webtable.repository.table.web_table import WebTable as SyncWebTable
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Sequence
     from types import TracebackType
 
-    from webtable.repository.answers.results import Partition
     from webtable.repository.maintenance.create import LayoutOptions
     from webtable.repository.metrics import Metrics
     from webtable.repository.writing.writer import Writer as SyncWriter
     from webtable.rowkey import RowKey, WebKey
-    from webtable.schema import FamilySchema, Layout
+    from webtable.schema import FamilySchema, Layout, TypedColumn
 
 
 # --- Keyed tables -----------------------------------------------------------------------------------------------------
@@ -53,41 +51,34 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 
 
-class Records(Stream[Record]):
-    """The rows of a scan, for `async for`; its arguments are checked when the first row is read.
+class RecordWriter(Wrapped[SyncRecordWriter]):
+    """Stores rows in batches: `webtable.records.RecordWriter` with awaitable methods; made by `KeyedTable.writer`.
 
-    `damaged` has the first 100 rows that could not be read.
+    Calls are made one after another in a thread of the table; *on_outcome* is called there.
     """
 
-    def __init__(self, calls: Calls, ask: Callable[[], SyncRecords]) -> None:
-        self.damaged: list[DamagedRow] = []
-        self._scan = ask
-        super().__init__(calls, partial(_scanned, ask, self.damaged))
+    @property
+    def stored(self) -> int:
+        """How many rows are stored, so far."""
+        return self._core.stored
 
-    async def partitions(self, n: int) -> list[Partition[Record]]:
-        """Return the rows in *n* parts, as `webtable.records.Records.partitions` does; raises what that raises."""
-        return await self._calls.run(lambda: self._scan().partitions(n))
+    @property
+    def failed(self) -> int:
+        """How many rows were not stored, so far."""
+        return self._core.failed
 
+    put: Final = awaited(SyncRecordWriter.put)
+    put_many: Final = awaited(SyncRecordWriter.put_many)
+    flush: Final = awaited(SyncRecordWriter.flush)
+    close: Final = awaited(SyncRecordWriter.close)
 
-# The list stays the same one, which the caller may hold already.
-def _scanned(ask: Callable[[], SyncRecords], damaged: list[DamagedRow]) -> Iterator[Record]:
-    records = ask()
-    for record in records:
-        damaged[:] = records.damaged
-        yield record
-    damaged[:] = records.damaged
+    async def __aenter__(self) -> Self:
+        return self
 
-
-def scanned(
-    function: Callable[Concatenate[SyncKeyedTable, P], SyncRecords],
-) -> Callable[Concatenate[Wrapped[SyncKeyedTable], P], Records]:
-    """Return *function* as a method whose rows are read with `async for`."""
-
-    @wraps(function)
-    def method(self: Wrapped[SyncKeyedTable], /, *args: P.args, **kwargs: P.kwargs) -> Records:
-        return Records(self._calls, partial(function, self._core, *args, **kwargs))
-
-    return method
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
 
 
 class KeyedTable(Wrapped[SyncKeyedTable]):
@@ -107,6 +98,7 @@ class KeyedTable(Wrapped[SyncKeyedTable]):
         key: RowKey,
         *,
         families: Sequence[str | FamilySchema] = ("d",),
+        columns: Iterable[TypedColumn] = (),
         create: bool = False,
         split_keys: Sequence[bytes] = (),
         strict: bool = False,
@@ -121,6 +113,7 @@ class KeyedTable(Wrapped[SyncKeyedTable]):
             url,
             key,
             families=families,
+            columns=columns,
             create=create,
             split_keys=split_keys,
             strict=strict,
@@ -160,11 +153,29 @@ class KeyedTable(Wrapped[SyncKeyedTable]):
         """A snapshot of the table's metrics: its calls, its errors, and the rows that scans skipped."""
         return self._core.metrics
 
+    @property
+    def columns(self) -> tuple[TypedColumn, ...]:
+        """The typed columns of the table, by their names."""
+        return self._core.columns
+
+    def writer(self, *, on_outcome: RecordOutcomeCallback | None = None) -> RecordWriter:
+        """Return a writer of many rows, as `webtable.KeyedTable.writer` does, for an `async with` block."""
+        return RecordWriter(self._core.writer(on_outcome=on_outcome), self._calls)
+
+    async def copy(self, target: KeyedTable) -> int:
+        """Copy all rows to *target*, as `webtable.KeyedTable.copy` does; raises what that raises."""
+        return await self._calls.run(partial(self._core.copy, target._core))
+
     put: Final = awaited(SyncKeyedTable.put)
     put_many: Final = awaited(SyncKeyedTable.put_many)
     get: Final = awaited(SyncKeyedTable.get)
     delete: Final = awaited(SyncKeyedTable.delete)
-    scan: Final = scanned(SyncKeyedTable.scan)
+    scan: Final = question(SyncKeyedTable.scan)
+    count: Final = awaited(SyncKeyedTable.count)
+    history: Final = awaited(SyncKeyedTable.history)
+    check_and_put: Final = awaited(SyncKeyedTable.check_and_put)
+    increment: Final = awaited(SyncKeyedTable.increment)
+    set_family: Final = awaited(SyncKeyedTable.set_family)
     latest: Final = awaited(SyncKeyedTable.latest)
 
     async def close(self) -> None:

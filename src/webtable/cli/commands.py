@@ -131,7 +131,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "demo": Listed("imports", "A small made-up web, to try all this on"),
     },
     "Keys": {
-        "rows": Listed("rows:group", "Put, get and scan rows under a key of your own, as JSON"),
+        "rows": Listed("rows:group", "Put, get, count and scan rows under a key of your own"),
         "keys": Listed("keys:commands", "URLs as row keys and back, split points, advice"),
     },
     "Indexes": {

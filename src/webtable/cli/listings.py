@@ -191,12 +191,12 @@ class _Listed(NamedTuple):
         names = [*(default if self.columns is None else self.columns), *(["body"] if self.has_bodies else [])]
         columns = columns_known.chosen(names)
         if self.out is not None:
-            return _write_file(self.out, records, columns, self.format)
+            return write_file(self.out, records, columns, self.format)
         write = table_writer if self.format == output.TABLE and not is_asked_for else output.write_records
         return write(records, columns, self.format, asked_for=is_asked_for)
 
 
-def _write_file(path: Path, records: Iterable[object], columns: Sequence[Column], format: str) -> int:
+def write_file(path: Path, records: Iterable[object], columns: Sequence[Column], format: str) -> int:
     """Write *records* to a file that appears when it is complete; report it, and return their number."""
     with interruptible(), atomic_file(path) as part, part.open("wb") as file:
         count = write_rows(records, columns, file, format)

@@ -1,4 +1,4 @@
-"""The commands about rows under declared keys: `rows get`, `rows scan`, `rows put`, with JSON in and out."""
+"""The commands about rows under declared keys, with JSON in and out: `rows get`, `count`, `scan`, `put`, `import`."""
 
 from __future__ import annotations
 
@@ -15,18 +15,22 @@ import typer
 
 from webtable import ALL
 from webtable._importable import importable, importing_from_here
+from webtable.cli import output
 from webtable.cli.exit_codes import not_done, note
+from webtable.cli.listings import write_file
 from webtable.cli.output import documented, parse_names, write_json
 from webtable.cli.session import session
 from webtable.display.text import plural
 from webtable.errors import FormatError, InvalidArgument, TableNotFound
-from webtable.formats import lines_of
+from webtable.formats import FORMATS, format_of, lines_of, read_records
+from webtable.records import TypedColumn
 from webtable.rowkey import (
     Bytes,
     Date,
     HashedKey,
     RowKey,
     Time,
+    Timestamp,
     WebKey,
     below,
     between,
@@ -36,7 +40,7 @@ from webtable.rowkey import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from webtable import KeyedTable
     from webtable.records import Record
@@ -153,20 +157,44 @@ class RowFiles:
 # --- The commands -----------------------------------------------------------------------------------------------------
 
 
-group: Final = typer.Typer(help="Put, get and scan rows under a key that is declared in Python.", no_args_is_help=False)
+group: Final = typer.Typer(
+    help="Put, get, count and scan rows under a key that is declared in Python.", no_args_is_help=False
+)
 
 KeyArgument = Annotated[str, typer.Argument(metavar="MODULE:KEY", help="The declared key, by its importable name.")]
 ColumnsOption = Annotated[
     str | None,
-    typer.Option("--columns", metavar="A,B,C", help="The cells to read, as in d:celsius, or d: for a family."),
+    typer.Option("--columns", metavar="A,B,C", help="The columns to read: typed ones, d:celsius, or d: for a family."),
 ]
+WhereOption = Annotated[
+    str | None,
+    typer.Option("--where", metavar="CONDITIONS", help="Values of typed columns as JSON, or conditions on them."),
+]
+TypedOption = Annotated[
+    str,
+    typer.Option(
+        "--typed",
+        metavar="A:TYPE,B:TYPE:FAMILY",
+        help="With --create: typed columns to declare, as in size:int (text, int, float, time, json, bytes).",
+    ),
+]
+ConditionsArgument = Annotated[
+    str,
+    typer.Argument(metavar="[CONDITIONS]", help="Values of the leading fields as JSON, and a condition; or all."),
+]
+CreateOption = Annotated[bool, typer.Option("--create", help="Create the table if it does not exist.")]
+FamiliesOption = Annotated[str, typer.Option(metavar="A,B", help="The families of the new table.")]
 
 
 class RowJSON:
-    """Turns rows under this *key* into JSON, and back: times are ISO 8601, bytes are text if they are UTF-8."""
+    """Turns rows under this *key* into JSON, and back: times are ISO 8601, bytes are text if they are UTF-8.
 
-    def __init__(self, key: RowKey) -> None:
+    *columns* are the typed columns of their table.
+    """
+
+    def __init__(self, key: RowKey, columns: Iterable[TypedColumn] = ()) -> None:
         self._fields = fields_of(key)
+        self._typed = {column.name: column for column in columns}
 
     def line(self, record: Record) -> dict[str, Any]:
         """Return *record* as an object of JSON."""
@@ -180,7 +208,7 @@ class RowJSON:
     def fields(self, text: str, label: str) -> dict[str, Any]:
         """Return the values and conditions in *text*, the argument called *label*; raises `InvalidArgument`."""
         values = _decoded(text, label)
-        return {name: self._asked(name, value) for name, value in values.items()}
+        return {name: _condition(name, value, self._value) for name, value in values.items()}
 
     def row(self, line: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
         """Return the values and the cells of a line; raises `InvalidArgument`."""
@@ -189,23 +217,42 @@ class RowJSON:
         if not isinstance(values, dict) or not isinstance(cells, dict):
             raise InvalidArgument('it must have "values" and "cells", as in {"values": {…}, "cells": {"d:a": "1"}}')
         return {name: self._value(name, value) for name, value in values.items()}, {
-            name: _as_bytes(name, value) for name, value in cells.items()
+            name: self._cell(name, value) for name, value in cells.items()
         }
+
+    def where(self, text: str | None) -> dict[str, Any]:
+        """Return the conditions on typed columns in *text*; raises `InvalidArgument`."""
+        conditions = {} if text is None else _decoded(text, "--where")
+        return {
+            name: value
+            if name in self._typed and self._typed[name].type == "json"
+            else _condition(name, value, self._cell if name in self._typed else self._value)
+            for name, value in conditions.items()
+        }
+
+    def _cell(self, name: str, value: Any) -> Any:
+        column = self._typed.get(name)
+        if column is None or column.type == "bytes":
+            return _as_bytes(name, value)
+        return value_of(Timestamp(name), value) if column.type == "time" else value
 
     def _value(self, name: str, value: Any) -> Any:
         return value_of(self._fields.get(name), value)
 
-    def _asked(self, name: str, condition: Any) -> Any:
-        match condition:
-            case {"starting_with": prefix, **other} if not other:
-                return starting_with(self._value(name, prefix))
-            case {"below": str(domain), **other} if not other:
-                return below(domain)
-            case dict() if condition and condition.keys() <= {"since", "until"}:
-                return between(**{at: self._value(name, value) for at, value in condition.items()})
-            case dict():
-                raise InvalidArgument(f"{name}: {condition!r} must be since and until, starting_with, or below")
-        return self._value(name, condition)
+
+def _condition(name: str, condition: Any, value_of: Callable[[str, Any], Any]) -> Any:
+    match condition:
+        case {"starting_with": prefix, **other} if not other:
+            return starting_with(value_of(name, prefix))
+        case {"below": str(domain), **other} if not other:
+            return below(domain)
+        case dict() if condition and condition.keys() <= {"since", "until"}:
+            return between(**{at: value_of(name, value) for at, value in condition.items()})
+        case {"base64": str(), **other} if not other:
+            return value_of(name, condition)
+        case dict():
+            raise InvalidArgument(f"{name}: {condition!r} must be since and until, starting_with, or below")
+    return value_of(name, condition)
 
 
 def _decoded(text: str | bytes, label: str) -> dict[str, Any]:
@@ -267,14 +314,21 @@ def get(
 def scan(
     ctx: typer.Context,
     key: KeyArgument,
-    conditions: Annotated[
-        str,
-        typer.Argument(metavar="[CONDITIONS]", help="Values of the leading fields as JSON, and a condition; or all."),
-    ] = "{}",
+    conditions: ConditionsArgument = "{}",
     columns: ColumnsOption = None,
+    where: WhereOption = None,
     limit: Annotated[int | None, typer.Option(help="The most rows to list.")] = None,
     after: Annotated[str | None, typer.Option(metavar="KEY", help="Continue after the row with this key.")] = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="List in reverse order.")] = False,
+    format: Annotated[
+        output.Format | None,
+        typer.Option(
+            "--format", help="With a column for each value, as listings have. Default: values and cells as JSON."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write to FILE, in the format of its name or --format.")
+    ] = None,
 ) -> None:
     """List the rows that have these values of the leading fields, and meet a condition on the next, a JSON line each.
 
@@ -283,32 +337,72 @@ def scan(
     Examples:
         webtable -s readings.db rows scan mykeys:READINGS '{"device": 7}' --limit 10
         webtable -s readings.db rows scan mykeys:READINGS '{"device": 7, "time": {"since": "2026-11-20T10:00Z"}}'
+        webtable -s readings.db rows scan mykeys:READINGS all --where '{"celsius": {"since": 30}}' --out hot.parquet
         webtable -s readings.db rows scan mykeys:READINGS all --columns d:celsius
     """
+    if out is not None and (out.is_dir() or not out.parent.is_dir()):
+        raise InvalidArgument(f"out={out}: name a file in a directory that exists")
     form, table = _opened(ctx, key)
     everything, conditions = (ALL, "{}") if conditions == ALL.value else (None, conditions)
-    place = None if after is None else parse_key(after)
-    last = None
     with table:
         records = table.scan(
             everything,
             columns=None if columns is None else parse_names(columns),
+            where=form.where(where),
             limit=None if limit is None else limit + 1,
-            after=place,
+            after=None if after is None else parse_key(after),
             reverse=reverse,
             **form.fields(conditions, "CONDITIONS"),
         )
-        for number, record in enumerate(records):
-            if number == limit:
-                if last is not None:
-                    note(f"more: --after '{key_text(last.key)}'")
-                break
-            last = record
-            write_json(form.line(record))
-    if last is None and limit != 0:
+        listed = _Listed(records, limit)
+        if out is not None:
+            named = format if format in FORMATS else format_of(out)
+            write_file(out, listed, output.default_columns(records.columns, output.Format(named)), named)
+        elif format is not None:
+            output.write_records(listed, output.default_columns(records.columns, format), format)
+        else:
+            for record in listed:
+                write_json(form.line(record))
+    if listed.has_more and listed.last is not None:
+        note(f"more: --after '{key_text(listed.last.key)}'")
+    if listed.last is None and limit != 0:
         note("no rows")
     if records.damaged:
         raise not_done(f"{plural(len(records.damaged), 'damaged row')} left out; the first: {records.damaged[0]}")
+
+
+class _Listed:
+    """The first *limit* of *records*, the last of them, and whether there are more."""
+
+    def __init__(self, records: Iterable[Record], limit: int | None) -> None:
+        self._records, self._limit = records, limit
+        self.last: Record | None = None
+        self.has_more = False
+
+    def __iter__(self) -> Iterator[Record]:
+        for number, record in enumerate(self._records):
+            if number == self._limit:
+                self.has_more = True
+                return
+            self.last = record
+            yield record
+
+
+@documented(group)
+def count(
+    ctx: typer.Context, key: KeyArgument, conditions: ConditionsArgument = "{}", where: WhereOption = None
+) -> None:
+    """Count the rows that `rows scan` lists with the same conditions, without reading their cells.
+
+    Examples:
+        webtable -s readings.db rows count mykeys:READINGS all
+        webtable -s readings.db rows count mykeys:READINGS '{"device": 7, "time": {"since": "2026-11-20T10:00Z"}}'
+    """
+    form, table = _opened(ctx, key)
+    everything, conditions = (ALL, "{}") if conditions == ALL.value else (None, conditions)
+    with table:
+        rows = table.count(everything, where=form.where(where), **form.fields(conditions, "CONDITIONS"))
+    typer.echo(f"rows\t{rows}")
 
 
 @documented(group)
@@ -316,8 +410,9 @@ def put(
     ctx: typer.Context,
     key: KeyArgument,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Lines of JSON; - reads standard input.")],
-    create: Annotated[bool, typer.Option("--create", help="Create the table if it does not exist.")] = False,
-    families: Annotated[str, typer.Option(metavar="A,B", help="The families of the new table.")] = "d",
+    create: CreateOption = False,
+    families: FamiliesOption = "d",
+    typed: TypedOption = "",
 ) -> None:
     """Store rows: a line of JSON each, {"values": {…}, "cells": {"d:celsius": "21.5"}}, as `rows scan` writes them.
 
@@ -325,12 +420,43 @@ def put(
 
     Examples:
         webtable -s readings.db rows put mykeys:READINGS rows.jsonl --create
+        webtable -s readings.db rows put mykeys:READINGS rows.jsonl --create --typed celsius:float,note:text
         zcat rows.jsonl.gz | webtable -s readings.db rows put mykeys:READINGS -
     """
-    form, table = _opened(ctx, key, create=create, families=parse_names(families))
+    form, table = _opened(ctx, key, create=create, families=parse_names(families), columns=_typed(typed))
     with table:
-        count = table.put_many(_rows(form, file))
-    typer.echo(f"stored\t{count}")
+        stored = table.put_many(_rows(form, file))
+    typer.echo(f"stored\t{stored}")
+
+
+@documented(group, "import")
+def import_(
+    ctx: typer.Context,
+    key: KeyArgument,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="What `rows scan --out FILE.jsonl` has written.")],
+    create: CreateOption = False,
+    families: FamiliesOption = "d",
+    typed: TypedOption = "",
+) -> None:
+    """Store the rows of a file of JSON Lines that `rows scan --out` has written, under their own timestamps.
+
+    It may be repeated: what is stored already stays as it is. It stops at a line that cannot be stored.
+
+    Examples:
+        webtable -s readings.db rows scan mykeys:READINGS all --out rows.jsonl
+        webtable -s copy.db rows import mykeys:READINGS rows.jsonl --create --typed celsius:float,note:text
+    """
+    _, table = _opened(ctx, key, create=create, families=parse_names(families), columns=_typed(typed))
+    with table:
+        stored = table.put_many(read_records(sys.stdin.buffer if file == "-" else file, table))
+    typer.echo(f"stored\t{stored}")
+
+
+def _typed(text: str) -> list[TypedColumn]:
+    columns: list[Any] = [name.split(":") for name in parse_names(text)]
+    if wrong := [parts for parts in columns if not 2 <= len(parts) <= 3]:
+        raise InvalidArgument(f"--typed: {':'.join(wrong[0])!r} must be a name and a type, as in size:int")
+    return [TypedColumn(*parts) for parts in columns]
 
 
 def _opened(ctx: typer.Context, name: str, **creation: Any) -> tuple[RowJSON, KeyedTable]:
@@ -338,9 +464,10 @@ def _opened(ctx: typer.Context, name: str, **creation: Any) -> tuple[RowJSON, Ke
 
     key, store = own_keys([name], label="MODULE:KEY")[name], session(ctx).store
     try:
-        return RowJSON(key), KeyedTable.open(store, key, **creation)
+        table = KeyedTable.open(store, key, **creation)
     except TableNotFound as exc:
         raise TableNotFound(f"{store}: no such table; `rows put {name} FILE --create` makes it") from exc
+    return RowJSON(key, table.columns), table
 
 
 def _rows(form: RowJSON, file: str) -> Iterator[tuple[dict[str, Any], dict[str, bytes]]]:

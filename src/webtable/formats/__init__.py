@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from webtable.formats.parquet_dataset import DatasetExport, DatasetManifest, WrittenDataset, write_dataset
     from webtable.formats.read import read_failed, read_pages
     from webtable.formats.read_report import DamagedRecord, Place, ReadReport
+    from webtable.formats.record_lines import read_records
     from webtable.formats.urlkey import surt
     from webtable.page.headers import DEFAULT_TYPES
     from webtable.page.json_lines import page_to_json
@@ -56,6 +57,7 @@ __all__ = [
     "read_failed",
     "read_manifest",
     "read_pages",
+    "read_records",
     "surt",
     "verify_export",
     "wanted_methods",
@@ -95,6 +97,7 @@ _HOMES = {
     ),
     "webtable.formats.read": ("read_failed", "read_pages"),
     "webtable.formats.read_report": ("DamagedRecord", "Place", "ReadReport"),
+    "webtable.formats.record_lines": ("read_records",),
     "webtable.formats.urlkey": ("surt",),
     "webtable.page.headers": ("DEFAULT_TYPES",),
     "webtable.page.json_lines": ("page_to_json",),

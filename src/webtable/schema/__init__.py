@@ -21,6 +21,7 @@ from webtable.schema.table import (
     TableSchema,
     versions_text,
 )
+from webtable.schema.typed_columns import TypedColumn, ValueType
 from webtable.schema.web import (
     DEFAULT_TTL,
     DEFAULT_VERSIONS,
@@ -87,6 +88,8 @@ __all__ = [
     "Snapshots",
     "SplitsForm",
     "TableSchema",
+    "TypedColumn",
+    "ValueType",
     "WebColumns",
     "alter_statement",
     "check_index_name",

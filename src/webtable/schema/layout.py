@@ -16,6 +16,7 @@ from webtable.rowkey import RowKey, Salt, WebKey, suffix_list_version
 from webtable.rowkey.web import SaltSource
 from webtable.schema import web
 from webtable.schema.table import ALL_VERSIONS, TableSchema, days_text, versions_text
+from webtable.schema.typed_columns import TYPED_PREFIX, TypedColumn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -216,11 +217,15 @@ class _LayoutHeader(msgspec.Struct, frozen=True):
 
 
 class KeyLayout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the row keys of a keyed table are made: their declaration as text."""
+    """How the row keys of a keyed table are made, their declaration as text, and the typed columns of the table.
+
+    Each typed column is a cell of its own, so that two processes may add columns at once.
+    """
 
     kind: Literal["keyed"] = "keyed"
     format: int = LAYOUT_FORMAT
     key: str
+    columns: tuple[TypedColumn, ...] = ()
 
     @classmethod
     def of(cls, key: RowKey) -> KeyLayout:
@@ -237,8 +242,10 @@ class KeyLayout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return cls(key=key.declaration)
 
     def to_json(self) -> bytes:
-        """Return the layout as it is stored, with its checksum."""
-        return with_checksum(msgspec.json.encode(self))
+        """Return the layout without its columns as it is stored, with its checksum."""
+        values = msgspec.structs.asdict(self)
+        del values["columns"]
+        return with_checksum(msgspec.json.encode(values))
 
     @classmethod
     def from_json(cls, stored: bytes) -> KeyLayout | None:
@@ -247,6 +254,15 @@ class KeyLayout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             return msgspec.json.decode(unsealed(stored), type=cls)
         except UNREADABLE:
             return None
+
+    @staticmethod
+    def columns_in(table: str, cells: Mapping[bytes, bytes]) -> tuple[TypedColumn, ...]:
+        """Return the typed columns that were stored with *table* in the *cells* of its layout, by their names.
+
+        Raises `LayoutMismatch` if this version cannot read one.
+        """
+        stored = sorted(item for item in cells.items() if item[0].startswith(TYPED_PREFIX))
+        return tuple(TypedColumn.from_cell(table, value) for _, value in stored)
 
     def check(self, table: str, stored: bytes) -> None:
         """Raise `LayoutMismatch`, which shows both, if the layout *stored* with *table* is not this one."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from webtable.store.full_text import SearchIndex
     from webtable.store.health import Check, Rescued, Space
     from webtable.store.metrics import ServerMetrics
+    from webtable.store.rows import Put
     from webtable.store.url import StoreURL
 
 
@@ -99,6 +100,16 @@ class OptionalCalls:
             f"{url.text}: this store is not a file; ",
             Command("doctor", python="webtable.maintenance.doctor(…)"),
             " says what is wrong with it",
+        )
+
+    def check_and_put(self, table: str, put: Put, column: bytes, expected: bytes | None) -> bool:  # noqa: ARG002
+        """Apply *put* if the newest value of *column* in its row is *expected* (None: it has none), at one moment.
+
+        Returns whether it was. This is the one write that must not be repeated: after an error it may be stored or not.
+        Raises what `write` returns, and `CapabilityError` if the store has no such call.
+        """
+        raise CapabilityError(
+            f"{self.name}: this store cannot compare a cell and write at once; tables in a file can (file.db)"
         )
 
     def search_index(self, table: str) -> SearchIndex | None:  # noqa: ARG002

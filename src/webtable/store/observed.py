@@ -147,6 +147,11 @@ class WrappedStore(Store):
         call = Call("backup", "", {"path": path, "on_progress": on_progress})
         return self.around(call, lambda: self.wrapped.backup(path, on_progress))
 
+    def check_and_put(self, table: str, put: Put, column: bytes, expected: bytes | None) -> bool:
+        """Put if a column has a value, and return whether it had."""
+        call = Call("check_and_put", table, {"put": put, "column": column, "expected": expected})
+        return self.around(call, lambda: self.wrapped.check_and_put(table, put, column, expected))
+
     def search_index(self, table: str) -> SearchIndex | None:
         """Return that of the store."""
         return self.wrapped.search_index(table)

@@ -5,7 +5,8 @@ The contract that every adapter fulfils and every caller relies on:
 - A row is a key and its cells. A cell has a column (`b"family:qualifier"`), a timestamp (epoch milliseconds from 0 to
   2**63 - 2, always given by the caller) and a value. Of two cells with the same row, column and timestamp the one
   written last is kept.
-- Timestamps are explicit, so writes are idempotent, and every call may be repeated.
+- Timestamps are explicit, so writes are idempotent, and every call may be repeated, except `check_and_put`, which not
+  every store has.
 - A `Put` whose cells have one timestamp is stored atomically; so is a `Delete`. The mutations of one call are not one
   transaction: each has its own outcome. Mutations of one row take effect in the order given.
 - A family keeps the newest `versions` cells of a column and hides those older than its TTL. A delete hides the cells

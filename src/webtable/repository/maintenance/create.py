@@ -6,7 +6,7 @@ one for the entries of each index, and the queue. It exists once its layout is s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -125,8 +125,11 @@ def create_with_layout(
     *,
     apply: bool,
     fix: str,
+    columns: Sequence[schema.TypedColumn] = (),
 ) -> schema.Plan:
     """Create the table and the *others*, *prepare* it, store its *layout*, and return the steps for the table.
+
+    The typed *columns* of a keyed table are stored at the same time.
 
     If another process has stored a layout meanwhile, that one stays: read it with `stored_layout`. An existing table
     without a layout is completed; if its families differ, raises `SchemaDrift` with the *fix*, or changes them with
@@ -138,20 +141,31 @@ def create_with_layout(
     _call_together(store, [create_meta, *(partial(_create, store, other, fix) for other in others)])
     if prepare is not None:
         prepare()
-    # The layout comes last: with it the table exists; until then an interrupted creation can be repeated. Of two
-    # concurrent layouts the earlier one stays, because it gets the higher timestamp.
-    timestamp = _LAST_TIMESTAMP - clock.milliseconds()
-    written(store, meta.name, [Put(schema.LAYOUT_ROW, [NewCell(schema.LAYOUT_COLUMN, timestamp, layout)])])
+    # The layout comes last: with it the table exists; until then an interrupted creation can be repeated.
+    store_layout(store, wanted.name, [(schema.LAYOUT_COLUMN, layout), *(column.stored() for column in columns)])
     return steps
+
+
+def store_layout(store: Store, table: str, cells: Iterable[tuple[bytes, bytes]]) -> None:
+    """Store *cells* of the layout of *table*, all at once; of those that exist already the earlier ones stay."""
+    # Of two concurrent ones the earlier stays, because it gets the higher timestamp.
+    timestamp = _LAST_TIMESTAMP - clock.milliseconds()
+    new_cells = [NewCell(name, timestamp, value) for name, value in cells]
+    written(store, schema.meta_table(table).name, [Put(schema.LAYOUT_ROW, new_cells)])
 
 
 def stored_layout(store: Store, table: str) -> bytes | None:
     """Return the layout that was stored with *table*, or None."""
+    return layout_cells(store, table).get(schema.LAYOUT_COLUMN)
+
+
+def layout_cells(store: Store, table: str) -> dict[bytes, bytes]:
+    """Return the cells of the layout that was stored with *table*, by column; empty if there is none."""
     try:
-        (row,) = store.read(schema.meta_table(table).name, [schema.LAYOUT_ROW], Wanted([schema.LAYOUT_COLUMN]))
+        (row,) = store.read(schema.meta_table(table).name, [schema.LAYOUT_ROW])
     except errors.TableNotFound:
-        return None
-    return row and row.value(schema.LAYOUT_COLUMN)
+        return {}
+    return cells_of(row)
 
 
 # --- Web tables, new and existing -------------------------------------------------------------------------------------

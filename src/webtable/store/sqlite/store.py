@@ -14,7 +14,7 @@ from webtable.rowkey import KeyRange
 from webtable.store.capabilities import Capabilities
 from webtable.store.health import Check, Rescued, Space
 from webtable.store.port import Store
-from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription, Wanted
+from webtable.store.rows import Cell, Mutation, Put, Region, Row, TableDescription, Wanted
 from webtable.store.sqlite import catalogue
 from webtable.store.sqlite.connections import Database, bytes_of, temporary_files
 from webtable.store.sqlite.file import StoreFile, address_of
@@ -61,6 +61,20 @@ class SQLiteTables(Store):
             refused = [None] * len(mutations) if batch is None else batch.outcomes
             return [exc if error is None else error for error in refused]
         return batch.outcomes
+
+    def check_and_put(self, table: str, put: Put, column: bytes, expected: bytes | None) -> bool:
+        """Compare and put in one transaction."""
+        self._database.check_open()
+        with self._database.writer(f"writing to table {table!r}", table) as connection:
+            row = self._reader(connection, table, Wanted([column])).row(put.row)
+            if (row and row.value(column)) != expected:
+                return False
+            batch = Mutations(self.name, self._table(connection, table), [put], self._database.max_cell)
+            batch.apply(connection, clock.milliseconds())
+            if (error := batch.outcomes[0]) is not None:
+                raise error
+            self._sweep(connection, batch)
+        return True
 
     def _read(self, table: str, rows: Sequence[bytes], wanted: Wanted) -> list[Row | None]:
         """Return one entry for each of *rows*, all as of one moment."""

@@ -14,7 +14,7 @@ from webtable.store.hbase.native import hbase_pb2 as pb
 from webtable.store.hbase.native.cluster import decoded_rows, encode_delete, encode_put, joined
 from webtable.store.hbase.native.connection import CALL_ERRORS, ServerError, translated
 from webtable.store.hbase.native.servers import CLIENT
-from webtable.store.hbase.shared.failures import WrongReply
+from webtable.store.hbase.shared.failures import WrongReply, unknown
 from webtable.store.hbase.shared.filters import MESSAGES, check_scanned, columns_filter, filter_of_scan
 from webtable.store.hbase.shared.scans import RANGES_A_CALL, Pieces
 from webtable.store.hbase.shared.write import short
@@ -37,6 +37,8 @@ _PREAD: Final = 2
 _SHORT: Final = 1000  # rows
 _CLOSE_SECONDS: Final = 2.0
 _PUT, _DELETE = 2, 3  # of MutationProto
+_EQUAL: Final = 2  # of CompareType
+_BINARY: Final = "org.apache.hadoop.hbase.filter.BinaryComparator"
 
 Places = list[int]
 """Places in the sequence of rows or mutations of a call."""
@@ -80,6 +82,32 @@ class NativeClient:
             for place in remaining:
                 outcomes[place] = error
         return outcomes
+
+    def check_and_put(self, table: str, put: Put, column: bytes, expected: bytes | None, deadline: Deadline) -> bool:
+        """Compare and put; repeated only where HBase has answered that it did neither."""
+        servers, block = self._cluster.servers, list[bytes]()
+        family, _, qualifier = column.partition(b":")
+        value = pb.BinaryComparator(comparable=pb.ByteArrayComparable(value=expected)).SerializeToString()
+        condition = pb.Condition(row=put.row, family=family, qualifier=qualifier, compare_type=_EQUAL)
+        condition.comparator.MergeFrom(pb.Comparator(name=_BINARY, serialized_comparator=value))
+        request = pb.MutateRequest(condition=condition)
+        _encode(put, request.mutation, block, {})
+
+        def attempt(soon: Deadline) -> bool:
+            region = self._cluster.regions(table, soon).of(put.row)
+            request.region.CopyFrom(region.specifier())
+            server = region.on_server()
+            servers.touch(server, CLIENT, soon)  # an error of connecting may be followed by another attempt
+            try:
+                call = servers.send(server, CLIENT, "Mutate", request, pb.MutateResponse, soon, b"".join(block))
+                answer = call.wait(soon).message
+                if not answer.HasField("processed"):
+                    raise WrongReply("an answer that does not tell whether the row was put")
+            except OSError as exc:
+                raise unknown(translated(exc, self._cluster.name, table, "Mutate")) from exc
+            return bool(answer.processed)
+
+        return self._cluster.retried(attempt, table, "Mutate", deadline)
 
     def get(self, table: str, rows: Sequence[bytes], wanted: Selection, deadline: Deadline) -> list[Row | None]:
         """The rows, None if nothing is visible."""

@@ -288,6 +288,56 @@ class MultiResponse(_message.Message):
     regionActionResult: _containers.RepeatedCompositeFieldContainer[RegionActionResult]
     def __init__(self, regionActionResult: _Optional[_Iterable[_Union[RegionActionResult, _Mapping[str, object]]]] = ...) -> None: ...
 
+class Comparator(_message.Message):
+    __slots__ = ("name", "serialized_comparator")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SERIALIZED_COMPARATOR_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    serialized_comparator: bytes
+    def __init__(self, name: _Optional[str] = ..., serialized_comparator: _Optional[bytes] = ...) -> None: ...
+
+class ByteArrayComparable(_message.Message):
+    __slots__ = ("value",)
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    value: bytes
+    def __init__(self, value: _Optional[bytes] = ...) -> None: ...
+
+class BinaryComparator(_message.Message):
+    __slots__ = ("comparable",)
+    COMPARABLE_FIELD_NUMBER: _ClassVar[int]
+    comparable: ByteArrayComparable
+    def __init__(self, comparable: _Optional[_Union[ByteArrayComparable, _Mapping[str, object]]] = ...) -> None: ...
+
+class Condition(_message.Message):
+    __slots__ = ("row", "family", "qualifier", "compare_type", "comparator")
+    ROW_FIELD_NUMBER: _ClassVar[int]
+    FAMILY_FIELD_NUMBER: _ClassVar[int]
+    QUALIFIER_FIELD_NUMBER: _ClassVar[int]
+    COMPARE_TYPE_FIELD_NUMBER: _ClassVar[int]
+    COMPARATOR_FIELD_NUMBER: _ClassVar[int]
+    row: bytes
+    family: bytes
+    qualifier: bytes
+    compare_type: int
+    comparator: Comparator
+    def __init__(self, row: _Optional[bytes] = ..., family: _Optional[bytes] = ..., qualifier: _Optional[bytes] = ..., compare_type: _Optional[int] = ..., comparator: _Optional[_Union[Comparator, _Mapping[str, object]]] = ...) -> None: ...
+
+class MutateRequest(_message.Message):
+    __slots__ = ("region", "mutation", "condition")
+    REGION_FIELD_NUMBER: _ClassVar[int]
+    MUTATION_FIELD_NUMBER: _ClassVar[int]
+    CONDITION_FIELD_NUMBER: _ClassVar[int]
+    region: RegionSpecifier
+    mutation: MutationProto
+    condition: Condition
+    def __init__(self, region: _Optional[_Union[RegionSpecifier, _Mapping[str, object]]] = ..., mutation: _Optional[_Union[MutationProto, _Mapping[str, object]]] = ..., condition: _Optional[_Union[Condition, _Mapping[str, object]]] = ...) -> None: ...
+
+class MutateResponse(_message.Message):
+    __slots__ = ("processed",)
+    PROCESSED_FIELD_NUMBER: _ClassVar[int]
+    processed: bool
+    def __init__(self, processed: bool = ...) -> None: ...
+
 class Scan(_message.Message):
     __slots__ = ("column", "start_row", "stop_row", "filter", "time_range", "max_versions", "max_result_size", "reversed", "include_start_row", "include_stop_row", "readType")
     COLUMN_FIELD_NUMBER: _ClassVar[int]

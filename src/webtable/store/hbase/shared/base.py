@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from webtable.store.hbase.shared.scans import FirstRowsClient, Pieces
-    from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription, Wanted
+    from webtable.store.rows import Cell, Mutation, Put, Region, Row, TableDescription, Wanted
 
 
 # --- Tables -----------------------------------------------------------------------------------------------------------
@@ -188,6 +188,9 @@ class RowClient(Protocol):
     def apply(self, table: str, mutations: Sequence[Mutation], deadline: Deadline) -> list[StoreError | None]:
         """Apply *mutations*, all puts or all deletes; the outcome of each."""
 
+    def check_and_put(self, table: str, put: Put, column: bytes, expected: bytes | None, deadline: Deadline) -> bool:
+        """Apply *put* if *column* of its row is *expected*, and whether it was; it is sent at most once."""
+
     def get(self, table: str, rows: Sequence[bytes], wanted: Selection, deadline: Deadline) -> list[Row | None]:
         """The rows, None if nothing is visible."""
 
@@ -238,6 +241,10 @@ class HBaseBase(Store):
         except StoreUnavailable as error:
             return [error] * len(mutations)
         return write.outcomes(mutations, lambda batch: self._client.apply(table, batch, deadline), self._workers)
+
+    def check_and_put(self, table: str, put: Put, column: bytes, expected: bytes | None) -> bool:
+        """Compare and put in one call of HBase, which takes an empty value for none."""
+        return self._client.check_and_put(table, put, column, expected, self._deadline())
 
     def _read(self, table: str, rows: Sequence[bytes], wanted: Wanted) -> list[Row | None]:
         """One entry for each of *rows*, a hundred per call."""

@@ -97,6 +97,11 @@ def unanswered(exc: Exception, subject: str, call: str, seconds: float) -> Store
     return StoreUnavailable(f"{subject}: {call}: {f'no answer within {seconds:.1f} s' if is_bare else exc}")
 
 
+def unknown(error: Exception) -> StoreError:
+    """The error for a write that must not be repeated, and failed with *error* after it was sent."""
+    return StoreError(f"{error}; whether the row is stored is unknown: read it")
+
+
 def passes(text: str, *, can_retry: bool = False) -> bool:
     """Whether the same call may succeed later; a refusal is final even if the text also names a temporary state.
 

@@ -71,6 +71,8 @@ exception TIllegalArgument { 1: optional string message }
 
 service THBaseService {
   list<TResult> getMultiple(1: binary table, 2: list<TGet> tgets) throws (1: TIOError io)
+  bool checkAndPut(1: binary table, 2: binary row, 3: binary family, 4: binary qualifier, 5: binary value, 6: TPut tput)
+    throws (1: TIOError io)
   void putMultiple(1: binary table, 2: list<TPut> tputs) throws (1: TIOError io)
   list<TResult> getScannerResults(1: binary table, 2: TScan tscan, 3: i32 numRows) throws (1: TIOError io)
   TTableDescriptor getTableDescriptor(1: TTableName table) throws (1: TIOError io)

@@ -15,7 +15,7 @@ from logging import INFO
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from webtable._clock import clock
-from webtable.errors import StoreError, StoreRefused, StoreUnavailable
+from webtable.errors import CapabilityError, StoreError, StoreRefused, StoreUnavailable
 from webtable.rowkey import KeyRange
 from webtable.store.hbase.shared import filters
 from webtable.store.hbase.shared.failures import TableDisabled, WrongReply, repeated
@@ -80,6 +80,13 @@ class Thrift1:
         except StoreError as error:
             return [error] * len(mutations)
         return [None] * len(mutations)
+
+    def check_and_put(self, table: str, put: Put, column: bytes, expected: bytes | None, deadline: Deadline) -> bool:  # noqa: ARG002
+        """Raise `CapabilityError`: the call of Thrift1 takes one cell, and no timestamp."""
+        raise CapabilityError(
+            f"{self.gateway.name}: a Thrift1 gateway cannot compare a cell and write a row; "
+            "a Thrift2 gateway beside it can (thrift2=), and so can HBase's own protocol (hbase+native://)"
+        )
 
     def _put(self, table: str, puts: Sequence[Put], deadline: Deadline) -> None:
         """Store *puts*, with a call for each timestamp; if this raises, some may be stored."""

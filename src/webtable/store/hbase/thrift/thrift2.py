@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from webtable.errors import StoreUnavailable
 from webtable.rowkey import KeyRange
 from webtable.store.hbase.shared import filters
-from webtable.store.hbase.shared.failures import WrongReply
+from webtable.store.hbase.shared.failures import WrongReply, unknown
 from webtable.store.hbase.shared.scans import RANGES_A_CALL, Pieces
 from webtable.store.hbase.thrift.connection import thrift2
 from webtable.store.hbase.thrift.thrift1 import Thrift1
@@ -41,6 +42,15 @@ class Thrift2(Thrift1):
             super()._put(table, puts, deadline)
             return
         self._beside.call("putMultiple", table.encode(), list(map(_encoded, puts)), deadline=deadline, table=table)
+
+    def check_and_put(self, table: str, put: Put, column: bytes, expected: bytes | None, deadline: Deadline) -> bool:
+        """Compare and put, by a single attempt."""
+        family, _, qualifier = column.partition(b":")
+        arguments = table.encode(), put.row, family, qualifier, expected, _encoded(put)
+        try:
+            return self._beside.call_once("checkAndPut", *arguments, deadline=deadline, table=table, read=bool)
+        except StoreUnavailable as error:
+            raise unknown(error) from error
 
     def get(self, table: str, rows: Sequence[bytes], wanted: Selection, deadline: Deadline) -> list[Row | None]:
         """The rows, None if nothing is visible."""
