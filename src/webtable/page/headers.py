@@ -331,7 +331,9 @@ def protocol_of(version: str | None) -> str | None:
     >>> protocol_of("HTTP/1.1"), protocol_of("tls/1.3, HTTP/2"), protocol_of("dns")
     ('http/1.1', 'h2', None)
     """
-    names = (version or "")[:_MOST_KNOWN].lower().split(",")
+    if not version:
+        return None
+    names = version[:_MOST_KNOWN].lower().split(",")
     return next((_PROTOCOLS[name] for name in map(str.strip, names) if name in _PROTOCOLS), None)
 
 
@@ -341,8 +343,8 @@ def address_of(text: str | None) -> str | None:
     >>> address_of("[2001:db8::1]"), address_of("example.com")
     ('2001:db8::1', None)
     """
-    address = (text or "").strip(" []")
-    return address if _ADDRESS.fullmatch(address) else None
+    address = text and text.strip(" []")
+    return address if address and _ADDRESS.fullmatch(address) else None
 
 
 def fetch_of(response: object) -> dict[str, Any]:
