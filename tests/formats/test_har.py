@@ -296,3 +296,28 @@ def test_reading_goes_on_after_any_entry():
 
     assert first.url == f"{URL}a"
     assert [page.url for page in read_pages(io.BytesIO(data), start=report.place)] == [f"{URL}b", f"{URL}c"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "fetch"),
+    [
+        ({}, (12, None, "h2")),
+        ({"serverIPAddress": "[2001:db8::1]", "time": 1015.8240000000105}, (1016, "2001:db8::1", "h2")),
+        ({"serverIPAddress": "", "time": -1}, (None, None, "h2")),
+        ({"serverIPAddress": 7, "time": "x"}, (None, None, "h2")),
+        ({"serverIPAddress": "192.0.2.1", "time": None}, (None, "192.0.2.1", "h2")),
+    ],
+)
+def test_an_entry_says_how_long_it_took_which_server_answered_and_how(fields, fetch):
+    (page,), _ = read(har(entry() | fields))
+
+    assert (page.duration, page.server_address, page.protocol) == fetch
+
+
+@pytest.mark.parametrize(
+    ("version", "protocol"), [("HTTP/1.1", "http/1.1"), ("http/2.0", "h2"), ("h3", "h3"), ("unknown", None), (2, None)]
+)
+def test_the_protocol_has_the_name_that_tls_negotiates(version, protocol):
+    (page,), _ = read(har(entry(response={"httpVersion": version})))
+
+    assert page.protocol == protocol

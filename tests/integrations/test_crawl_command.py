@@ -143,6 +143,56 @@ def test_a_crawl_goes_on_where_its_limit_ended_it(tmp_path):
     assert site.requested() == Counter([*LINKED, "/"])  # where it begins
 
 
+CHAIN = {
+    # By their keys the long way to /z comes before the short one.
+    f"{SITE}/": page("/a", "/y"),
+    f"{SITE}/a": page("/b"),
+    f"{SITE}/b": page("/z"),
+    f"{SITE}/y": page("/z"),
+    f"{SITE}/z": page("/z/1"),
+    f"{SITE}/z/1": page("/z/2"),
+    f"{SITE}/z/2": page(),
+}
+DEPTHS = {"/": 0, "/a": 1, "/y": 1, "/b": 2, "/z": 2, "/z/1": 3, "/z/2": 4}
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 3])
+def test_a_depth_ends_the_crawl_so_many_links_from_where_it_began(depth, tmp_path):
+    with serving(Site(CHAIN)) as site:
+        crawl(tmp_path, site, SITE, "--depth", f"{depth}")
+
+    near = {path: far for path, far in DEPTHS.items() if far <= depth}
+    assert {path: fetched.depth for path, fetched in stored(tmp_path).items()} == near
+    assert site.requested() == Counter([*near])
+
+
+def test_a_crawl_with_a_depth_goes_on_from_what_the_table_has(tmp_path):
+    with serving(Site(CHAIN)) as site:
+        crawl(tmp_path, site, SITE, "--depth", "3", "--limit", "3")
+        crawl(tmp_path, site, SITE, "--depth", "1")
+        crawl(tmp_path, site, SITE, "--depth", "3")
+
+    assert {path: fetched.depth for path, fetched in stored(tmp_path).items()} == {
+        path: far for path, far in DEPTHS.items() if far <= 3
+    }
+    assert site.requested() == Counter([*(path for path, far in DEPTHS.items() if far <= 3), "/", "/"])
+
+
+def test_a_page_that_is_fetched_again_keeps_its_depth(tmp_path):
+    before = datetime.now(UTC) - timedelta(days=8)
+    with webtable.open(tmp_path / "crawl.db", create=True) as table:
+        for path, far in (("/y", 1), ("/z", None)):
+            table.put(
+                webtable.Page(url=f"{SITE}{path}", body=b"x", headers={"ETag": '"1"'}, fetched_at=before, depth=far)
+            )
+    answers = {f"{SITE}{path}": Answer(200, {**HTML, "ETag": '"1"'}, b"x") for path in ("/y", "/z")}
+    with serving(Site(CHAIN | answers)) as site:
+        out = crawl(tmp_path, site, SITE, "--older-than", "7d", "--depth", "0")
+
+    assert "2 of them not modified" in out
+    assert {path: fetched.depth for path, fetched in stored(tmp_path).items()} == {"/": 0, "/y": 1, "/z": None}
+
+
 def test_pages_of_sitemaps_are_fetched_that_no_page_links_to(tmp_path):
     def sitemap(kind: str, entry: str, *paths: str) -> bytes:
         entries = "".join(f"<{entry}><loc>{SITE}{path}</loc></{entry}>" for path in paths)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import sys
 from types import SimpleNamespace
 
@@ -147,3 +148,32 @@ def test_methods_that_are_none_are_an_error_of_the_settings(tmp_path):
 
     with pytest.raises(InvalidArgument, match="methods"):
         CrawlTable(SimpleNamespace(settings=settings))
+
+
+def test_what_scrapy_knows_of_a_fetch_is_stored_with_the_page(crawler):
+    middleware = WebTableMiddleware.from_crawler(crawler)
+    meta = {"depth": 2, "download_latency": 0.4321, "retry_times": 1}
+    fetches = {
+        "all": Request("https://example.com/all", priority=-5, headers={"Referer": "https://example.com/"}, meta=meta),
+        "start": Request("https://example.com/start", meta={"is_start_request": True}),
+        "unknown": Request("https://example.com/unknown", meta={"is_start_request": False}),
+        "strange": Request("https://example.com/strange", meta={"depth": "deep", "retry_times": None}),
+    }
+    address = ipaddress.ip_address("192.0.2.1")
+
+    for request in fetches.values():
+        response = Response(request.url, body=b"x", request=request, ip_address=address, protocol="HTTP/1.1")
+        middleware.process_spider_input(response)
+    asyncio.run(CrawlTable.of(crawler).close())
+
+    with webtable.open(crawler.settings["WEBTABLE_URI"]) as table:
+        pages = {page.url.rpartition("/")[2]: page for page in table.pages(webtable.ALL)}
+    assert {name: (page.depth, page.attempts) for name, page in pages.items()} == {
+        "all": (2, 2),
+        "start": (0, 1),
+        "unknown": (None, 1),
+        "strange": (None, None),
+    }
+    page = pages["all"]
+    assert (page.priority, page.referrer, page.duration) == (-5, "https://example.com/", 432)
+    assert {(page.server_address, page.protocol) for page in pages.values()} == {("192.0.2.1", "http/1.1")}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import io
+import ipaddress
 import threading
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import aiohttp
 import httpx
@@ -296,7 +298,8 @@ def test_a_304_has_the_status_of_what_it_repeats_and_another_repeat_its_own():
 def test_of_each_field_it_is_known_whether_a_repeat_inherits_it():
     repeated = {*INHERITED_FROM_RESPONSE, "digest", "size", "status", "truncated", "body", "outlinks"}
     shared = {*SHARED, "language_detected", "headers"}  # webtable.page.facts and the headers of a 304
-    own = {"url", "fetched_at", "same_as"}
+    of_the_fetch = {"depth", "priority", "referrer", "duration", "attempts", "server_address", "protocol"}
+    own = {"url", "fetched_at", "same_as", *of_the_fetch}
     when_stored = {"first_seen", "changed_at", "change_count", "has_body", "outlink_count", "link_counts"}
     bookkeeping = {name for name in Page.__struct_fields__ if name.startswith("_")}
 
@@ -416,3 +419,58 @@ def test_a_post_that_sent_nothing_has_a_url_too(server):
     page = Page.from_response(requests.post(f"{server}/page", timeout=10), methods=None)
 
     assert page.url == f"{server}/page?__wb_method=POST&__wb_post_data="
+
+
+class Answer:
+    """A response with the attributes of one client."""
+
+    status_code, url, content = 200, "https://example.com/", b"x"
+    headers: ClassVar[dict[str, str]] = {}
+
+    def __init__(self, **attributes):
+        vars(self).update(attributes)
+
+
+MENU = "https://example.com/menu"
+FROM_MENU = SimpleNamespace(headers={"referer": MENU})
+
+
+@pytest.mark.parametrize(
+    ("response", "fetch"),
+    [
+        (
+            httpx.Response(
+                200,
+                request=httpx.Request("GET", "https://example.com/", headers={"Referer": MENU}),
+                extensions={"http_version": b"HTTP/2"},
+                content=b"x",
+            ),
+            (MENU, None, None, "h2"),
+        ),
+        (
+            HtmlResponse(
+                "https://example.com/",
+                body=b"x",
+                protocol="HTTP/1.1",
+                ip_address=ipaddress.ip_address("2001:db8::1"),
+                request=ScrapyRequest("https://example.com/", headers={"Referer": MENU}),
+            ),
+            (MENU, None, "2001:db8::1", "http/1.1"),
+        ),
+        (  # requests
+            Answer(elapsed=timedelta(seconds=1.5), raw=SimpleNamespace(version=11), request=FROM_MENU),
+            (MENU, 1500, None, "http/1.1"),
+        ),
+        (
+            Answer(version=aiohttp.HttpVersion11, request_info=FROM_MENU),
+            (MENU, None, None, "http/1.1"),
+        ),
+        (Answer(), (None, None, None, None)),
+        (Answer(elapsed="soon", version="?", protocol=7, request=object()), (None, None, None, None)),
+    ],
+    ids=["httpx", "scrapy", "requests", "aiohttp", "nothing", "others"],
+)
+def test_a_response_says_of_its_fetch_what_its_client_knows(response, fetch):
+    page = Page.from_response(response)
+
+    assert (page.referrer, page.duration, page.server_address, page.protocol) == fetch

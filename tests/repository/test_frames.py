@@ -81,6 +81,9 @@ def test_a_table_of_pages_has_what_the_pages_have(crawl, order):
         "size",
         "change_count",
         "outlink_count",
+        "depth",
+        "duration",
+        "attempts",
     }
 
 

@@ -43,6 +43,9 @@ def crawl(
     ctx: typer.Context,
     urls: Annotated[list[str], typer.Argument(metavar="{URLS}", help="Where to begin; their hosts are crawled.")],
     limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Request at most so many pages.")] = None,
+    depth: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Follow at most so many links from where it begins.")
+    ] = None,
     include: options.IncludeOption = None,
     exclude: options.ExcludeOption = None,
     sitemaps: Annotated[
@@ -72,6 +75,7 @@ def crawl(
     Examples:
         webtable crawl https://example.com/ --contact you@example.com
         webtable crawl https://example.com/ --limit 500 --exclude '/calendar/**' --sitemaps
+        webtable crawl https://example.com/ --depth 3
         webtable crawl https://example.com/ --older-than 7d
     """
     this = session(ctx)
@@ -93,7 +97,7 @@ def crawl(
     settings = {"USER_AGENT": agent, "WEBTABLE_URI": this.store, "WEBTABLE_URLS": wanted}
     process = CrawlerProcess({"LOG_LEVEL": "CRITICAL", "TELNETCONSOLE_ENABLED": False, **settings})
     crawler = process.create_crawler(TableSpider)
-    process.crawl(crawler, start_urls=starts, limit=limit, sitemaps=sitemaps, outdated_after=age)
+    process.crawl(crawler, start_urls=starts, limit=limit, depth=depth, sitemaps=sitemaps, outdated_after=age)
     received = _run(process, crawler)
     counts = {
         name.removeprefix(_COUNT): value

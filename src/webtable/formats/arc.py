@@ -118,6 +118,8 @@ def _record(line: bytes, offset: int) -> Record | None:
         "warc-date": _date(fields[at]),
         "content-type": media,
     }
+    if fields[at - 1] != "0.0.0.0":  # noqa: S104 - which is written where it is not known
+        headers["warc-ip-address"] = fields[at - 1]
     if media_type(media)[0] not in (None, "no-type"):
         headers["warc-identified-payload-type"] = media
     return _ARCRecord(headers, int(fields[-1]), offset)

@@ -33,7 +33,7 @@ from webtable.formats.read_report import (
 )
 from webtable.formats.warc import WARCOptions, body_of
 from webtable.page.body import encoding_of
-from webtable.page.headers import REDIRECTS, Headers, http_date, media_type
+from webtable.page.headers import REDIRECTS, Headers, address_of, http_date, media_type, protocol_of
 from webtable.page.methods import GET, is_wanted, request_of, stored_url
 from webtable.page.page import BLANK, Page
 
@@ -71,6 +71,7 @@ _ENCODINGS = frozenset({"content-encoding", "transfer-encoding"})
 _UNKNOWN_TYPES = frozenset({None, "x-unknown", "application/x-unknown"})
 _MARK = 3
 _MOST_OF_DATE = 100
+_MOST_OF_TIME = 1e15
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
@@ -269,6 +270,7 @@ class _Response(msgspec.Struct):
     content: _Content | None = None
     redirectURL: str | None = None  # noqa: N815
     bodySize: msgspec.Raw = msgspec.Raw()  # noqa: N815
+    httpVersion: msgspec.Raw = msgspec.Raw()  # noqa: N815
 
 
 class _Request(msgspec.Struct):
@@ -281,6 +283,8 @@ class _Entry(msgspec.Struct):
     request: _Request
     response: _Response | None = None
     startedDateTime: msgspec.Raw = msgspec.Raw()  # noqa: N815
+    serverIPAddress: msgspec.Raw = msgspec.Raw()  # noqa: N815
+    time: msgspec.Raw = msgspec.Raw()
 
 
 class _Named(msgspec.Struct):
@@ -328,7 +332,17 @@ def _page(entry: _Entry, report: ReadReport, options: WARCOptions) -> Page | Non
     media = media_type(headers.get("content-type"))[0]
     if media is None and (named := media_type(content.mimeType)[0]) not in _UNKNOWN_TYPES:
         media = named
-    page = replace(BLANK, url=url, status=status, headers=headers, fetched_at=_fetched_at(entry, headers))
+    duration = _number(entry.time)
+    page = replace(
+        BLANK,
+        url=url,
+        status=status,
+        headers=headers,
+        fetched_at=_fetched_at(entry, headers),
+        duration=round(duration) if duration is not None and 0 <= duration < _MOST_OF_TIME else None,
+        server_address=address_of(_short_text(entry.serverIPAddress)),
+        protocol=protocol_of(_short_text(response.httpVersion)),
+    )
     if status == 304:  # some browsers put the content that they had before beside it
         if media is not None:
             check_type(options.types, media)
@@ -388,10 +402,17 @@ def _lacks_content(response: _Response, content: _Content) -> bool:
     return _number(content.size) != 0 or (_number(response.bodySize) or 0) > 0
 
 
+def _short_text(value: msgspec.Raw) -> str | None:
+    data = bytes(value)
+    with suppress(msgspec.MsgspecError):
+        return msgspec.json.decode(data, type=str) if 0 < len(data) < _MOST_OF_DATE else None
+    return None
+
+
 def _number(value: msgspec.Raw) -> float | None:
     data = bytes(value)
     with suppress(ValueError):
-        return float(data) if len(data) < 20 else None
+        return float(data) if len(data) < 40 else None
     return None
 
 

@@ -30,7 +30,7 @@ from webtable.formats.read_report import (
     count,
 )
 from webtable.page.body import looks_like_html, payload_digest, payload_digest_of
-from webtable.page.headers import Headers, media_type
+from webtable.page.headers import Headers, address_of, media_type, protocol_of
 from webtable.page.json_lines import TYPES, attributes
 from webtable.page.methods import DEFAULT_METHODS, GET, GET_REQUEST, Request, is_wanted, request_of, stored_url
 from webtable.page.page import BLANK, Page
@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 # any, the one next to it with its URI, or else the first one with its URI and date. It is held undecoded, so memory is
 # bounded by bytes of the file; a first pass would find requests anywhere, and would inflate the file twice.
 #
+# A `metadata` record that names a response says more of its fetch. It is read before the response or while that is
+# held, which is until the record that follows its exchange: there crawlers write it.
+#
 # Reading can go on only where no exchange is torn, or what is read from there would be taken for something else. So
 # each record is told whether it begins at such a place.
 
@@ -64,6 +67,7 @@ _ID: Final = re.compile(r"<[^<>]*>|[^\s,<>]+")
 _RESPONSES: Final = frozenset({"response", "revisit"})
 _METHOD_FIELD = re.compile("warc-(?:[a-z]+-)*method")
 _NO_PLACE = Place()
+_NO_FIELDS: Final[Mapping[str, Any]] = {}
 _SEPARATOR = b"\r\n\r\n"
 
 
@@ -81,8 +85,8 @@ class Record:
     # Two are made for each page of a crawl: a dataclass with all of these as arguments takes three times as long.
     __slots__ = (
         *("before", "block", "failure", "cut", "headers", "id", "is_open", "is_request", "is_response"),
-        *("is_skipped", "is_start", "kind", "lost", "named", "number", "offset", "passed", "place"),
-        *("reach", "request", "separator", "size", "url", "wrong"),
+        *("fetch", "is_metadata", "is_skipped", "is_start", "kind", "lost", "named", "number", "offset", "passed"),
+        *("place", "reach", "request", "separator", "size", "url", "wrong"),
     )
 
     def __init__(self, headers: Mapping[str, str], size: int, offset: int = 0) -> None:
@@ -93,6 +97,10 @@ class Record:
         self.url: str = _target_uri(headers.get("warc-target-uri", ""))
         self.is_request: bool = self.kind == "request"
         self.is_response: bool = self.kind in _RESPONSES
+        self.is_metadata: bool = self.kind == "metadata" and "warc-concurrent-to" in headers
+        """Whether it says something of another record."""
+        self.fetch: Mapping[str, Any] = _NO_FIELDS
+        """What such a record says of a fetch, as fields of a page; of a response, what those about it say."""
         self.request: Request | None = None
         """Of a request, what it asks; of a response, what its request asked, None as long as that is not known."""
         self.block = b""
@@ -166,6 +174,10 @@ class Exchanges:
         self._by_id: dict[str, Record] = {}
         self._naming: dict[str, list[Record]] = {}
         self._by_moment: dict[tuple[str, str], list[Record]] = {}
+        self._describing: dict[str, list[Record]] = {}
+        """The open `metadata` records, by the IDs that they name."""
+        self._latest: Record | None = None
+        """The response whose exchange was completed by the record before: what says more of it may follow."""
         self.count: int = 0
         """How many were added."""
         self._bytes = self._reach = 0
@@ -178,6 +190,7 @@ class Exchanges:
         self._bytes += record.size
         self._held.append(record)
         last, self._last = self._last, None
+        latest, self._latest = self._latest, None
         if record.is_request or record.is_response:
             record.read_ids()
             if last is not None and self._is_other(last, record):
@@ -190,8 +203,14 @@ class Exchanges:
                     self._join(other, record)
                 else:
                     record.is_open, self._last = True, record
+            if self._describing and record.is_response:
+                for metadata in [*self._describing.get(record.id, ())]:
+                    self._forget(metadata)
+                    self._describe(record, metadata)
         else:
             self._index(last)
+            if record.is_metadata:
+                self._add_metadata(record, latest)
         self._expire()
         return self._taken()
 
@@ -199,14 +218,16 @@ class Exchanges:
         """Return all records that are held: nothing follows."""
         for record in (*self._open.values(), *([] if self._last is None else [self._last])):
             record.is_open = False
-        self._last = None
-        for index in (self._open, self._by_id, self._naming, self._by_moment):
+        self._last = self._latest = None
+        for index in (self._open, self._by_id, self._naming, self._by_moment, self._describing):
             index.clear()
         return self._taken()
 
     def _taken(self) -> list[Record]:
         taken = []
         while self._held and not (self._held[0].is_open and self._held[0].is_response):
+            if self._held[0] is self._latest:
+                break
             record = self._held.popleft()
             taken.append(record)
             record.is_start = self._is_whole
@@ -248,9 +269,31 @@ class Exchanges:
     def _join(self, other: Record, record: Record) -> None:
         response, request = (other, record) if other.is_response else (record, other)
         response.request = request.request
+        self._latest = response
+        self._reach_to(other, record)
+
+    def _reach_to(self, other: Record, record: Record) -> None:
         other.reach = record.number
         if not self._held or other.number < self._held[0].number:  # it was taken already
             self._reach = max(self._reach, record.number)
+
+    def _add_metadata(self, record: Record, latest: Record | None) -> None:
+        """Give what *record* says to the response that it names: *latest*, or one that is open, or one to come."""
+        record.read_ids()
+        record.id = ""  # no request or response is looked for by it
+        for name in record.named:
+            response = latest if latest is not None and latest.id == name else self._by_id.get(name)
+            if response is not None and response.is_response:
+                self._latest = latest  # more of them may follow
+                self._describe(response, record)
+                return
+        if record.named:
+            record.is_open = True
+            self._index(record)
+
+    def _describe(self, response: Record, metadata: Record) -> None:
+        response.fetch = {**response.fetch, **metadata.fetch}
+        self._reach_to(*((response, metadata) if response.number < metadata.number else (metadata, response)))
 
     def _index(self, record: Record | None) -> None:
         if record is None:
@@ -259,9 +302,12 @@ class Exchanges:
         if record.id:
             self._by_id.setdefault(record.id, record)
         for name in record.named:
-            self._naming.setdefault(name, []).append(record)
+            self._named_by(record).setdefault(name, []).append(record)
         if not record.named:
             self._by_moment.setdefault(record.moment, []).append(record)
+
+    def _named_by(self, record: Record) -> dict[str, list[Record]]:
+        return self._describing if record.is_metadata else self._naming
 
     def _forget(self, record: Record) -> None:
         record.is_open = False
@@ -269,7 +315,7 @@ class Exchanges:
         if self._by_id.get(record.id) is record:
             del self._by_id[record.id]
         for name in record.named:
-            _remove(self._naming, name, record)
+            _remove(self._named_by(record), name, record)
         if not record.named:
             _remove(self._by_moment, record.moment, record)
 
@@ -514,6 +560,8 @@ def _read_record(stream: ByteStream, record: Record, source: str, report: ReadRe
         skip_rest(stream, record, block)
     elif record.is_request:
         record.request = record.request or _request(block, options)
+    elif record.is_metadata:
+        record.fetch = fetch_fields(right or b"")
     elif record.failure is None:
         record.block = right or b""
 
@@ -621,6 +669,31 @@ def _request(block: bytes, options: WARCOptions) -> Request | None:
     return GET_REQUEST if method == GET else Request(method)
 
 
+_MOST_OF_METADATA = 1 << 16
+# The kinds of the last 50 links to a page, a letter each; before them the number of those before these, as Heritrix
+# writes it.
+_HOPS = re.compile(r"(?:(\d{1,9})\+)?([^\s+]*)", re.ASCII)
+
+
+def fetch_fields(block: bytes) -> dict[str, Any]:
+    r"""What the *block* of a `metadata` record (application/warc-fields) says of a fetch, as fields of a page.
+
+    >>> fetch_fields(b"via: https://example.com/\r\nhopsFromSeed: LL\r\nfetchTimeMs: 42\r\n")
+    {'depth': 2, 'referrer': 'https://example.com/', 'duration': 42}
+    """
+    fields = http.parse_record_fields(b"\n" + block[:_MOST_OF_METADATA])
+    said: dict[str, Any] = {}
+    hops = _HOPS.fullmatch(fields.get("hopsfromseed", "" if "seed" in fields else "+"))
+    if hops is not None:
+        said["depth"] = int(hops[1] or 0) + len(hops[2])
+    if (via := _target_uri(fields.get("via", ""))).lower().startswith(("http://", "https://")):
+        said["referrer"] = via
+    duration = fields.get("fetchtimems", "")
+    if duration.isascii() and duration.isdecimal() and len(duration) < 16:
+        said["duration"] = int(duration)
+    return said
+
+
 def check_block(stream: ByteStream, record: Record, options: WARCOptions) -> None:
     """Raise `Damaged` or `LeftOut` if the block of *record* need not be read."""
     _check_kind(record)
@@ -682,6 +755,9 @@ def _page(
         fetched_at=_fetched_at(record, date_fallback),
         truncated=problem is not None,
         same_as=url if same_as == own else same_as,
+        server_address=address_of(record.headers.get("warc-ip-address")),
+        protocol=protocol_of(record.headers.get("warc-protocol")),
+        **record.fetch,
         **names,
     )
     return (replace(page, **attributes(extra)) if extra else page), problem

@@ -22,7 +22,7 @@ from webtable.formats.urlkey import surt
 from webtable.formats.warc import FAILED, FIELD, FIELD_NAMES, MOST_OF_FIELD, ORIGINAL, RENAMED, page_of_record
 from webtable.page.body import algorithm_of
 from webtable.page.facts import filled, html_facts
-from webtable.page.headers import media_type
+from webtable.page.headers import address_of, media_type, protocol_of
 from webtable.page.json_lines import page_with, values_of
 from webtable.page.methods import GET, split_request
 from webtable.page.page import Page
@@ -104,6 +104,7 @@ def capture_record(page: Page, info: str, repeated: WARCRecord | None = None) ->
         *(_repetition(expected, repeated) if is_revisit else ()),
         *((("WARC-Payload-Digest", digest),) if (digest := _payload_digest(page, repeated)) else ()),
         *_truncated(expected),
+        *_connection(page),
         *_identified(page),
         *(((RENAMED, ", ".join(renamed)),) if renamed else ()),
     ]
@@ -158,6 +159,38 @@ def _truncated(expected: Page) -> Iterator[tuple[str, str]]:
         and expected.status != NOT_MODIFIED
     ):
         yield "WARC-Truncated", "unspecified"
+
+
+def _connection(page: Page) -> Iterator[tuple[str, str]]:
+    # Others than these a reader does not take; they are in `FIELD`.
+    if (address := page.server_address) and address_of(address) == address:
+        yield "WARC-IP-Address", address
+    if (protocol := page.protocol) and protocol_of(protocol) == protocol:
+        yield "WARC-Protocol", protocol
+
+
+MOST_HOPS = 50
+"""How many links of a way to a page Heritrix writes; before them stands how many there are besides."""
+
+
+def metadata_record(page: Page, record: WARCRecord, info: str) -> WARCRecord | None:
+    """Return the record that says of the *record* of *page* how the crawler came to it, as Heritrix writes it.
+
+    None if *page* does not say it. The fields are in *record* as well (`FIELD`): this one is for other programs.
+    """
+    fields: list[tuple[str, object]] = [("seed", "")] if page.depth == 0 else []
+    if page.referrer:
+        fields.append(("via", _LINE_ENDS.sub(" ", page.referrer)))
+    if page.depth:
+        more = f"{page.depth - MOST_HOPS}+" if page.depth > MOST_HOPS else ""
+        fields.append(("hopsFromSeed", more + "L" * min(page.depth, MOST_HOPS)))
+    if page.duration is not None:
+        fields.append(("fetchTimeMs", page.duration))
+    if not fields:
+        return None
+    block = "".join(f"{name}: {value}\r\n" for name, value in fields).encode("utf-8", "replace")
+    of = [("WARC-Target-URI", page.url), ("WARC-Concurrent-To", record.id), ("WARC-Warcinfo-ID", info)]
+    return new_record("metadata", page.fetched_at, of, (block,), media="application/warc-fields")
 
 
 def _head_and_extra(
@@ -393,9 +426,12 @@ class WARCFile:
         """Write and return the record of a capture; *repeated* is the record that it repeats."""
         record, offset = capture_record(page, self._info, repeated), self._size
         self._append(record)
+        length = self._size - offset
+        if (metadata := metadata_record(page, record, self._info)) is not None:
+            self._append(metadata)
         self.incomplete += bool(record.left_out)
         if self._indexed is not None:
-            self._indexed(cdxj_line(page, record, offset, self._size - offset, self._name))
+            self._indexed(cdxj_line(page, record, offset, length, self._name))
         return record
 
     def add_failed(self, failure: FailedFetch) -> None:

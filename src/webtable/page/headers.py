@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
@@ -318,6 +318,57 @@ def single_value(value: str | None) -> str | None:
     ('pt-br', None)
     """
     return None if not value or "," in value else value.strip().lower() or None
+
+
+_PROTOCOLS = {name: name for name in ("http/0.9", "http/1.0", "http/1.1", "h2", "h2c", "h3")}
+_PROTOCOLS |= {"http/2": "h2", "http/2.0": "h2", "http/3": "h3", "http/3.0": "h3"}
+_ADDRESS = re.compile(r"[0-9A-Fa-f.:]{2,45}")
+
+
+def protocol_of(version: str | None) -> str | None:
+    """Return the ALPN ID of the first version of HTTP in a list; None if it names none.
+
+    >>> protocol_of("HTTP/1.1"), protocol_of("tls/1.3, HTTP/2"), protocol_of("dns")
+    ('http/1.1', 'h2', None)
+    """
+    if not version:
+        return None
+    names = version[:_MOST_KNOWN].lower().split(",")
+    return next((_PROTOCOLS[name] for name in map(str.strip, names) if name in _PROTOCOLS), None)
+
+
+def address_of(text: str | None) -> str | None:
+    """Return the IP address *text*, which may be in brackets; None if it does not look like one.
+
+    >>> address_of("[2001:db8::1]"), address_of("example.com")
+    ('2001:db8::1', None)
+    """
+    address = text and text.strip(" []")
+    return address if address and _ADDRESS.fullmatch(address) else None
+
+
+def fetch_of(response: object) -> dict[str, Any]:
+    """What an HTTP client says of the fetch of *response*, as fields of a page; None for what it does not say."""
+    request = attribute_of(response, "request") or attribute_of(response, "request_info")
+    sent: Any = attribute_of(request, "headers")
+    referrer = sent.get("referer") if hasattr(sent, "get") else None
+    elapsed, address = attribute_of(response, "elapsed"), attribute_of(response, "ip_address")
+    return {
+        "referrer": header_text("referer", referrer) if isinstance(referrer, bytes) else referrer or None,
+        "duration": round(elapsed / timedelta(milliseconds=1)) if isinstance(elapsed, timedelta) else None,
+        "server_address": address_of(str(address)) if address else None,
+        "protocol": protocol_of(_version_of(response)),
+    }
+
+
+def _version_of(response: object) -> str | None:
+    for name in ("http_version", "protocol"):  # of httpx, and of Scrapy
+        if isinstance(version := attribute_of(response, name), str):
+            return version
+    raw = attribute_of(response, "raw")  # of requests, which has 11 for 1.1; aiohttp has a tuple
+    version = attribute_of(response, "version") if raw is None else attribute_of(raw, "version")
+    numbers = divmod(version, 10) if isinstance(version, int) else version
+    return "http/{}.{}".format(*numbers) if isinstance(numbers, tuple) and len(numbers) == 2 else None
 
 
 def status_of(response: object) -> int:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, get_args
+from itertools import chain
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import msgspec
 from msgspec.structs import replace
@@ -103,8 +105,25 @@ TYPES: dict[str, Any] = {
 }
 """The type of each field, by the name of the field."""
 
-TIMES = tuple(name for name, kind in TYPES.items() if datetime in (kind, *get_args(kind)))
+
+def types_of(annotation: Any) -> tuple[type, ...]:
+    """Return the types of the values that a field with this *annotation* can have.
+
+    >>> types_of(Annotated[int, "a size"] | None), types_of(float)
+    ((<class 'int'>, <class 'NoneType'>), (<class 'float'>, <class 'int'>))
+    """
+    kind = get_origin(annotation) or annotation
+    if kind in (Union, UnionType):
+        return tuple(chain.from_iterable(map(types_of, get_args(annotation))))
+    if kind is Annotated:
+        return types_of(annotation.__origin__)
+    return {tuple: (tuple, list), Mapping: (dict,), float: (float, int)}.get(kind, (kind,))
+
+
+TIMES = tuple(name for name, kind in TYPES.items() if datetime in types_of(kind))
 """The fields that are times."""
+WHOLE_NUMBERS = tuple(name for name, kind in TYPES.items() if types_of(kind)[0] is int)
+"""The fields that are whole numbers."""
 
 
 def values_of(page: Page, names: Iterable[str]) -> dict[str, Any]:

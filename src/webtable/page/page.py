@@ -18,6 +18,7 @@ from webtable.page.headers import (
     HeadersJSON,
     HeadersOnDemand,
     body_of,
+    fetch_of,
     headers_of,
     http_date,
     media_type,
@@ -111,6 +112,21 @@ class Page(
     A response with status 304 repeats its own URL, and so do most WARC revisit records. It is stored only as long as
     that content is not (`WebTable.unresolved`).
     """
+    # What a crawler knows of the fetch; each None where it does not say it. `Capture` keeps them of a version.
+    depth: Size | None = None
+    """How many links lead to it from where the crawl began, of which the pages have 0."""
+    priority: float | None = None
+    """What the crawler gave it in its queue: of two URLs that with the higher one was to come first."""
+    referrer: str | None = None
+    """The URL of the page on which it was found, as in the request header Referer, and in `via` of WARC files."""
+    duration: Size | None = None
+    """How long the fetch took, in milliseconds."""
+    attempts: Size | None = None
+    """How many requests it took, the last one included: 1 if the first one brought it."""
+    server_address: str | None = None
+    """The IP address of the server, as in `192.0.2.1` or `2001:db8::1`."""
+    protocol: str | None = None
+    """The protocol of the response by its ALPN ID, as in `http/1.1`, `h2` or `h3`."""
 
     # What a reader gets beside that. The fields with an underscore are read by `stored`.
     first_seen: datetime | None = None
@@ -175,7 +191,8 @@ class Page(
         """Return the page for the *response* of an HTTP client: URL, status, headers and body.
 
         It also has what a header alone says: media type, charset, ETag, date of modification, and where a redirect
-        leads. What the HTML may say as well (robots, language, canonical URL) `put` finds in both.
+        leads. What the HTML may say as well (robots, language, canonical URL) `put` finds in both. Where the client has
+        it, it also has the `referrer`, the `duration` (its `elapsed`), the `protocol` and the `server_address`.
 
         Takes responses of httpx, requests, Scrapy and aiohttp, and objects with the same attributes. Give the *body* of
         clients that read it later (aiohttp: `await response.read()`). If the client has followed redirects, the URL is
@@ -197,6 +214,7 @@ class Page(
             status=status,
             headers=headers_of(response),
             fetched_at=fetched_at or clock.now(),
+            **fetch_of(response),
         )
         return with_header_fields(page)
 
@@ -384,7 +402,7 @@ def memory_of(page: Page) -> int:
     The constants were measured with tracemalloc on Python 3.11; a character counts as one byte.
     """
     links, headers = page.outlinks, page.headers
-    size = _PAGE_BYTES + len(page.url) + len(page.body or b"") + _HEADER_BYTES * len(headers)
+    size = _PAGE_BYTES + len(page.url) + len(page.referrer or "") + len(page.body or b"") + _HEADER_BYTES * len(headers)
     # In lists and by `map`: this is done for every page, and generators take twice as long.
     size += sum(map(len, headers)) + sum(map(len, headers.values()))
     size += sum([len(text) for name in SAID if (text := getattr(page, name))])

@@ -55,11 +55,27 @@ def page_of(response: Response, methods: frozenset[str] | None = DEFAULT_METHODS
     Raises `InvalidArgument` for one to another method than *methods*.
     """
     page = Page.from_response(response, fetched_at=datetime.now(UTC), methods=methods)
+    if response.request is not None:
+        page = replace(page, **_fetch_of(response.request))
     if page.body and "Content-Encoding" in response.headers:
         body, problem = decoded(response)
         # A body that no encoding fits is kept as it came.
         page = replace(page, body=body or None, truncated=problem is not None and body != page.body)
     return replace(page, truncated=True) if _CUT.intersection(response.flags) else page
+
+
+def _fetch_of(request: Request) -> dict[str, Any]:
+    """What Scrapy knows of the fetch of *request*, as fields of a page."""
+    meta = request.meta
+    # Scrapy's own middleware counts from the start requests, whose depth it sets after their responses were stored.
+    depth = meta.get("depth", 0 if meta.get("is_start_request") else None)
+    retries, latency = meta.get("retry_times", 0), meta.get("download_latency")
+    return {
+        "depth": depth if type(depth) is int and depth >= 0 else None,
+        "priority": request.priority or None,
+        "duration": round(1_000 * latency) if isinstance(latency, float) else None,
+        "attempts": retries + 1 if type(retries) is int else None,
+    }
 
 
 def decoded(response: Response) -> Decoded:

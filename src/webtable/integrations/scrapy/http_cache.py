@@ -78,6 +78,7 @@ class ConditionalMiddleware:
         stored = await self._stored(request)
         if stored is None:
             return _whole(request)
+        response.request = response.request or request  # Scrapy sets it later
         try:
             await self._table.put(page_of(response))
         except WebTableError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import scrapy
 from scrapy import signals
@@ -21,6 +21,8 @@ T = TypeVar("T")
 
 AT_ONCE = 500
 """How many URLs are read at once."""
+_UNKNOWN: Final = {"is_start_request": False}
+"""What a request has whose depth is not known: else Scrapy takes it for a start, from which links are counted."""
 
 
 class WebTableStart(scrapy.Spider):
@@ -58,20 +60,23 @@ class WebTableStart(scrapy.Spider):
             return table.outdated(site, not_fetched_since=since, urls=urls, after=after).page(size=AT_ONCE)
 
         async for page in self._items_of(read):
-            yield scrapy.Request(page.url)
+            yield scrapy.Request(page.url, meta=_UNKNOWN if page.depth is None else {"depth": page.depth})
 
-    async def discovered_requests(self, site: Site = ALL) -> AsyncIterator[scrapy.Request]:
+    async def discovered_requests(
+        self, site: Site = ALL, max_depth: int | None = None
+    ) -> AsyncIterator[scrapy.Request]:
         """Yield requests for the URLs of *site* that pages link to and that are not stored yet.
 
-        Raises as `webtable.WebTable.links.discovered` does.
+        With *max_depth* only for those to which at most so many links lead from where the crawl began. Raises as
+        `webtable.WebTable.links.discovered` does.
         """
         urls = CrawlTable.of(self.crawler).urls
 
         def read(after: str | None, table: WebTable) -> Batch[str]:
-            return table.links.discovered(site, urls=urls, after=after).page(size=AT_ONCE)
+            return table.links.discovered(site, max_depth=max_depth, urls=urls, after=after).page(size=AT_ONCE)
 
         async for url in self._items_of(read):
-            yield scrapy.Request(url)
+            yield scrapy.Request(url, meta=_UNKNOWN)
 
     async def _items_of(self, read: Callable[[str | None, WebTable], Batch[T]]) -> AsyncIterator[T]:
         """Yield the items of all batches, which *read* returns for each token."""

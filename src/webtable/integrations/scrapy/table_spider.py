@@ -49,7 +49,8 @@ class TableSpider(WebTableStart):
     page at a time, as fast as it answers. Settings say what is wanted besides (`WEBTABLE_URLS`) and who crawls
     (`USER_AGENT`).
 
-    `limit` is the most pages that are requested, None for all. With `sitemaps` those of the sites are read first.
+    `limit` is the most pages that are requested, None for all, and `depth` the most links that lead to them from
+    `start_urls`, or from the URLs of sitemaps. With `sitemaps` those of the sites are read first.
     `outdated_after` is as for `WebTableStart`.
     """
 
@@ -76,11 +77,21 @@ class TableSpider(WebTableStart):
     }
 
     def __init__(
-        self, start_urls: Sequence[str], *, limit: int | None = None, sitemaps: bool = False, **options: Any
+        self,
+        start_urls: Sequence[str],
+        *,
+        limit: int | None = None,
+        depth: int | None = None,
+        sitemaps: bool = False,
+        **options: Any,
     ) -> None:
         super().__init__(**options)
         self.start_urls: list[str] = [*start_urls]
         self._sites = list(dict.fromkeys(_PORT.sub("", urlsplit(url).netloc) for url in self.start_urls))
+        self._depth: Final = depth
+        # All of a level come before those to which they link, so that the depth of each is the least one.
+        self._level = None if depth is None else min(depth, 1)
+        """The depth of what the present pass requests, if that is limited."""
         self._left: float = math.inf if limit is None else limit
         self._sitemaps = deque(dict.fromkeys(urljoin(url, "/robots.txt") for url in start_urls if sitemaps))
         self._seen_sitemaps = set(self._sitemaps)
@@ -129,7 +140,8 @@ class TableSpider(WebTableStart):
         """Go on, or begin another pass unless the last one stored nothing; raises `DontCloseSpider` then."""
         if self._is_reading:
             raise DontCloseSpider
-        if self._left <= 0 or not (self._pass or self._sitemaps or self._listed or self._has_news()):
+        is_done = not (self._pass or self._sitemaps or self._listed or self._has_news() or self._rises())
+        if self._left <= 0 or is_done:
             return
         self._read_on()
         raise DontCloseSpider
@@ -141,6 +153,13 @@ class TableSpider(WebTableStart):
         stored, unchanged = (self.crawler.stats.get_value(f"webtable/{name}", 0) for name in ("stored", "unchanged"))
         before, self._new_before = self._new_before, int(stored) - int(unchanged)
         return self._new_before != before
+
+    def _rises(self) -> bool:
+        """Go to the next level; return whether there is one."""
+        if self._level is None or self._level == self._depth:
+            return False
+        self._level += 1
+        return True
 
     def _read_on(self) -> None:
         self._is_reading = True
@@ -182,7 +201,7 @@ class TableSpider(WebTableStart):
         while self._listed:
             urls = [self._listed.popleft() for _ in range(min(AT_ONCE, len(self._listed)))]
             for url in self._taken(await table.read(partial(_not_stored, urls))):
-                yield scrapy.Request(url, errback=self.failed)
+                yield scrapy.Request(url, errback=self.failed, meta={"depth": 0})
                 count += 1
         if count:
             return
@@ -190,10 +209,15 @@ class TableSpider(WebTableStart):
             meta = {"handle_httpstatus_all": True}  # without a robots.txt there may still be a sitemap
             yield scrapy.Request(self._sitemaps.popleft(), callback=self.parse_sitemap, meta=meta)
             return
-        for site in self._sites:
-            async for request in self.discovered_requests(site):
-                for _ in self._taken([request.url]):
-                    yield request.replace(errback=self.failed)
+        while not count:
+            of_level = None if self._level is None else {"depth": self._level}
+            for site in self._sites:
+                async for request in self.discovered_requests(site, self._level):
+                    for _ in self._taken([request.url]):
+                        yield request.replace(errback=self.failed, meta=of_level)
+                        count += 1
+            if not count and not self._rises():
+                return
 
     def _taken(self, urls: Iterable[str]) -> Iterable[str]:
         """Yield *urls* as long as the limit is not reached."""

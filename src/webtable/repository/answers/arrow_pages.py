@@ -18,7 +18,7 @@ import msgspec
 
 from webtable._checksums import RIGHT
 from webtable.errors import InvalidCapture, UnknownColumn
-from webtable.page.json_lines import ATTRIBUTES, TIMES, headers_in_row, time_in_row, whole_number
+from webtable.page.json_lines import ATTRIBUTES, TIMES, WHOLE_NUMBERS, headers_in_row, time_in_row, whole_number
 from webtable.page.page import Page
 from webtable.page.parts import Link, meant
 from webtable.repository.answers.arrow import BATCH_ROWS, UnreadableRow, arrow, batch_of, parts_of, rows_of, schema_of
@@ -139,8 +139,7 @@ _CONVERTED: dict[str, Callable[[Any], Any]] = {
     "headers": headers_in_row,
     "html_facts": lambda facts: dict(facts.items() if isinstance(facts, dict) else facts),
     "outlinks": lambda links: tuple(map(_link, links)),
-    "status": whole_number,
-    "size": whole_number,
+    **dict.fromkeys(WHOLE_NUMBERS, whole_number),
     **dict.fromkeys(TIMES, time_in_row),
 }
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from webtable.display import Marked, harmless, shown_text
 from webtable.display.text import minute_text, size_text
 from webtable.errors import InvalidArgument, UnknownColumn
-from webtable.page.json_lines import ATTRIBUTES, TYPES
+from webtable.page.json_lines import ATTRIBUTES, TYPES, types_of
 from webtable.page.page import BLANK, Page
 from webtable.page.parts import Bookkeeping, unknown_column
 from webtable.rowkey import registered_domain
@@ -349,7 +349,7 @@ _FIELDS = (
     _stored("only_self_links", "bool", of="stored.only_self_links", default=False),
     _stored("first_seen", "time"),
 )
-_FORMS: dict[Any, Form] = {str: "text", int: "count", bool: "bool", datetime: "time"}
+_FORMS: dict[Any, Form] = {str: "text", int: "count", float: "fraction", bool: "bool", datetime: "time"}
 
 
 def _other_fields() -> Iterator[Column]:
@@ -357,7 +357,7 @@ def _other_fields() -> Iterator[Column]:
     names = {one.name for one in _FIELDS}.union(_INTERNAL, EXTRA_COLUMNS, ["headers"])
     for name in PAGE_COLUMNS:
         if name not in names:
-            form = next(_FORMS[kind] for kind in (TYPES[name], *get_args(TYPES[name])) if kind in _FORMS)
+            form = next(_FORMS[kind] for kind in types_of(TYPES[name]) if kind in _FORMS)
             yield _stored(name, form, default=getattr(BLANK, name))
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from webtable.display.text import plural
 from webtable.errors import DamagedRow, KeyFormatError
-from webtable.page.page import Page
+from webtable.page.page import BLANK, Page
 from webtable.page.parts import PAGE_KINDS
 from webtable.repository.answers.columns import (
     EXTRA_COLUMNS,
@@ -23,6 +25,8 @@ from webtable.repository.answers.columns import (
     pages_with,
 )
 from webtable.repository.answers.listing import BY_URL, SITE, Listing, ListingOption
+from webtable.repository.answers.tokens import invalid_token
+from webtable.repository.arguments import check_numbers
 from webtable.repository.failed_fetches import due
 from webtable.repository.indexes.index import LINK, URL
 from webtable.repository.indexes.questions import redirects
@@ -39,7 +43,8 @@ from webtable.repository.links.kinds import (
     part_kind,
 )
 from webtable.repository.page_storage.cells import together
-from webtable.repository.questions.pages import PageRows, ScopeQuestion, pieces_of
+from webtable.repository.questions.pages import PageRows, ScopeQuestion, pieces_of, url_at
+from webtable.repository.reading.temporary_tables import TemporaryTables
 from webtable.rowkey import KeyRange
 from webtable.rowkey.urls import canonical_or_none, without_port
 from webtable.store.rows import Wanted
@@ -82,6 +87,12 @@ class Sources:
     others: bool = False
     host: bool = False
     kinds: Sequence[str] = PAGE_KINDS
+    max_depth: int | None = None
+    """Only links of pages with a depth below this count."""
+
+    def are_near(self, page: Page) -> bool:
+        """Whether the depth of a linking *page* is one that counts."""
+        return self.max_depth is None or (page.depth is not None and page.depth < self.max_depth)
 
     def have(self, url: str, source: bytes) -> bool:
         """Whether the page *source*, a URL as stored in an inlink, counts for *url*."""
@@ -139,7 +150,7 @@ class Confirmation:
         for rows, page in zip(pages.values(), read, strict=True):
             if isinstance(page, DamagedRow):
                 self._damage.add(page)
-            elif page is not None:
+            elif page is not None and self._wanted.are_near(page):
                 links = (link for link in links_of(page) if link.kind in self._wanted.kinds)
                 linked |= _led_to(links, {urls[row]: row for row in rows})
         return linked
@@ -147,7 +158,9 @@ class Confirmation:
     def _is_linked(self, url: str) -> bool:
         inlinks = (self._inlinks.of(url, sources=sources) for sources in self._wanted.ranges(url))
         return any(
-            inlink.kind in self._wanted.kinds and self._wanted.have(url, inlink.source.encode())
+            inlink.kind in self._wanted.kinds
+            and self._wanted.have(url, inlink.source.encode())
+            and (inlink.page is None or self._wanted.are_near(inlink.page))
             for of_range in inlinks
             for inlink in of_range
         )
@@ -297,18 +310,35 @@ URLS = declared(str, "URL", column("url", "url", str))
 DISCOVERED = Listing(
     "discovered",
     URLS,
-    orders=BY_URL,
+    orders=(*BY_URL, "depth", "priority"),
     of_links="discovered",
-    options=(SITE, KINDS),
-    examples=("webtable discovered example.com --limit 1000 > crawl-next.txt", "webtable discovered all"),
+    options=(
+        SITE,
+        KINDS,
+        ListingOption(
+            "max_depth",
+            "Only those to which at most so many links lead from where the crawl began.",
+            "number",
+            metavar="N",
+        ),
+    ),
+    examples=(
+        "webtable discovered example.com --limit 1000 > crawl-next.txt",
+        "webtable discovered example.com --order depth --max-depth 3",
+        "webtable discovered all",
+    ),
     indexes=(LINK,),
     help="""List the URLs that pages link to and that are not pages yet: what to crawl next.
 
     Frames, a `<meta refresh>` and redirects lead to pages as links do; images, scripts and styles are left out, unless
     a link leads to them or `--kinds` names their kind. A URL whose last fetch failed is left out until it is to be
     tried again; the command failed lists these.
+
+    How far a URL is from where the crawl began is known of the pages that link to it, if the crawler has stored their
+    depth; its priority is the highest of theirs.
     """,
 )
+_BY_RANK = "SELECT place FROM urls WHERE (rank, place) > (?, ?) ORDER BY rank, place"
 
 
 class DiscoveredQuestion(ScopeQuestion[str]):
@@ -317,27 +347,71 @@ class DiscoveredQuestion(ScopeQuestion[str]):
     listing = DISCOVERED
     notes: Sequence[str] = ("rows that are pages are read as well, keys only, and left out",)
 
-    def __init__(self, context: TableContext, scope: Scope, window: Window, kinds: LinkKinds) -> None:
+    def __init__(
+        self, context: TableContext, scope: Scope, window: Window, kinds: LinkKinds, max_depth: int | None = None
+    ) -> None:
         super().__init__(context, scope, window)
+        check_numbers(max_depth=max_depth)
         self.kinds: tuple[LinkKind, ...] = checked_kinds(kinds)
+        self._sources = Sources(kinds=self.kinds, max_depth=max_depth)
         self._dropped_from: dict[str, str] = {}
         """The URLs of the rows of what was returned last without a part of it."""
         title = "URLs without a page" if scope.place is None else f"URLs of {scope.place} without a page"
-        self.title: str = title + by_kinds(self.kinds)
+        near = "" if max_depth is None else f", at most {plural(max_depth, 'link')} from the start"
+        self.title: str = title + by_kinds(self.kinds) + near
 
     def spec(self) -> ScanSpec:
         return self.pages.unnarrowed(Wanted([self.context.codec.columns.inlinks.encode() + b":"], keys_only=True))
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[str]:
         self.context.indexes.ready(LINK.name, self.title)
-        bare = _bare(self.context, replace(self.spec(), expected=expected), self.window.order, after)
-        urls = _linked(self.context, bare, expected, damage, Sources(kinds=self.kinds))
+        if self.window.order in BY_URL:
+            bare = _bare(self.context, replace(self.spec(), expected=expected), self.window.order, after)
+            urls = _linked(self.context, bare, expected, damage, self._sources)
+        else:
+            urls = self._sorted(after, damage)
         urls = due(self.context, urls, expected, lambda url: (url, None))
         wanted = self.window.urls
         return urls if wanted is None or not wanted.drops else self._cleaned(urls, wanted)
 
     def url_of(self, result: str) -> str:
         return self._dropped_from.get(result, result)
+
+    def place(self, result: str) -> bytes:
+        if self.window.order in BY_URL:
+            return super().place(result)
+        url = self.url_of(result)
+        rank, place = next(self._ranked([url], self.damage([])), (math.inf, self.pages.by_url(url)))
+        return f"{rank} ".encode() + place
+
+    def _sorted(self, after: bytes | None, damage: Damage) -> Iterator[str]:
+        """Yield the URLs in the order of their ranks, those *after* a place: a rank, a space and the place of a URL."""
+        number, _, start = (after or b"-inf ").partition(b" ")
+        try:
+            rank = float(number)
+        except ValueError:
+            raise invalid_token(after) from None
+        bare = _bare(self.context, self.spec(), "storage", None)
+        urls = (url for row in bare for _, url in damage.sift([_named(self.context, row)]))
+        with TemporaryTables("CREATE TABLE urls (rank REAL, place BLOB)") as scratch:
+            scratch.fill("urls", self._ranked(urls, damage), 2)
+            for (place,) in scratch.rows(_BY_RANK, (rank, start)):
+                yield url_at(place)
+
+    def _ranked(self, urls: Iterable[str], damage: Damage) -> Iterator[tuple[float, bytes]]:
+        """Yield the least rank that a linking page gives each of *urls*, and its place; without those of no link."""
+        targets = ((replace(BLANK, url=url), None) for url in urls)
+        inlinks = InlinkReader(self.context, damage).of_each(targets, inside=None, expected=None)
+        for url, links in groupby(inlinks, key=lambda link: link[0].url):
+            pages = (inlink.page for _, inlink in links if inlink.page and inlink.kind in self.kinds)
+            rank = min((self._rank(page) for page in pages if self._sources.are_near(page)), default=None)
+            if rank is not None:
+                yield rank, self.pages.by_url(url)
+
+    def _rank(self, page: Page) -> float:
+        if self.window.order == "depth":
+            return math.inf if page.depth is None else page.depth
+        return math.inf if page.priority is None else -page.priority
 
     def _cleaned(self, linked: Iterator[str], urls: URLFilter) -> Iterator[str]:
         """Yield the *linked* URLs as they are to be fetched, without those that are stored so, or were yielded."""

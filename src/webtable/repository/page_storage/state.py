@@ -38,6 +38,13 @@ class Capture(msgspec.Struct, frozen=True, omit_defaults=True, rename=STORED_NAM
     language_detected: bool = False
     other_canonical: str | None = None
     robots_by_bot: str | None = None
+    depth: Size | None = None
+    priority: float | None = None
+    referrer: str | None = None
+    duration: Size | None = None
+    attempts: Size | None = None
+    server_address: str | None = None
+    protocol: str | None = None
     _html_facts: HTMLFacts | None = None
     _payload_digest: str | None = None
     body_crc32: str | None = None

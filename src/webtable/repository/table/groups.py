@@ -146,6 +146,7 @@ class TableLinks:
         site: Site | None = None,
         *,
         kinds: LinkKinds = None,
+        max_depth: int | None = None,
         urls: URLFilter | None = None,
         limit: int | None = None,
         after: str | None = None,
@@ -153,14 +154,17 @@ class TableLinks:
     ) -> Results[str]:
         """Return the URLs of *site* that pages link to and that are not stored yet: what to crawl next.
 
-        Links that lead to pages count, or those of *kinds*, as in `orphans`. URLs whose last fetch failed are left out
-        until they are due again (`WebTable.put_failed`).
+        Links that lead to pages count, or those of *kinds*, as in `orphans`; with *max_depth* those of pages with a
+        `depth` below that. In the *order* `depth` those come first that the fewest links lead to from where the crawl
+        began, in the order `priority` those whose linking pages have the highest; those of pages that do not say it
+        come last. Then all links to them are read, and they are sorted on disk. URLs whose last fetch failed are left
+        out until they are due again (`WebTable.put_failed`).
         Of *urls* each comes as it is to be fetched (`URLFilter.clean`), unless that is stored; so it may come again.
         They are found by their rows, all of which are read, without values; of the linking pages one is looked for that
         still links. Raises `IndexNeeded` when the answer is read, on a table without the link index.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
-        return links.unlinked.DiscoveredQuestion(self._context, scope, window, kinds).answer()
+        return links.unlinked.DiscoveredQuestion(self._context, scope, window, kinds, max_depth).answer()
 
     def refresh(self, *, on_progress: Progress | None = None, also_unfinished: bool = False) -> Recount:
         """Count the links to the pages that were linked or unlinked since the last run, and the pages of their hosts.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
 from itertools import chain
-from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
+from sys import float_info
+from types import NoneType
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import astuple, replace
 
@@ -17,7 +17,7 @@ from webtable._messages import Command, Message
 from webtable.page.body import payload_digest
 from webtable.page.facts import compacted, filled
 from webtable.page.headers import Headers
-from webtable.page.json_lines import ATTRIBUTES, TYPES
+from webtable.page.json_lines import ATTRIBUTES, TYPES, WHOLE_NUMBERS, types_of
 from webtable.page.page import BLANK, Page
 from webtable.page.parts import LINK_KINDS, SHARED, Link, first_links, links_as_lists
 from webtable.repository.arguments import checked_date, in_utc
@@ -27,6 +27,8 @@ from webtable.repository.writing.repeats import rows_for
 from webtable.rowkey import WebKey, canonical_url
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from webtable.repository.page_storage.layouts import Layouts
     from webtable.repository.page_storage.state import KeyedPage, Stored
 
@@ -43,17 +45,8 @@ _OURS: dict[str, Any] = {
 """The fields that are computed when a page is stored, whatever the page has there."""
 
 
-def _types_of(annotation: Any) -> tuple[type, ...]:
-    """Return the types of the values that a field with this *annotation* can have."""
-    kind = get_origin(annotation) or annotation
-    if kind in (Union, UnionType):
-        return tuple(chain.from_iterable(map(_types_of, get_args(annotation))))
-    if kind is Annotated:
-        return _types_of(annotation.__origin__)
-    return {tuple: (tuple, list), Mapping: (dict,)}.get(kind, (kind,))
-
-
-_TYPES = {ATTRIBUTES[name]: _types_of(kind) for name, kind in TYPES.items() if ATTRIBUTES[name] not in _OURS}
+_COUNTS = tuple(name for name in WHOLE_NUMBERS if name != "status")
+_TYPES = {ATTRIBUTES[name]: types_of(kind) for name, kind in TYPES.items() if ATTRIBUTES[name] not in _OURS}
 
 
 def taken(
@@ -158,7 +151,7 @@ _WANTED = {"headers": "a dict of names and values, or a list of such pairs"}
 def _check_each_type(page: Page) -> None:
     for name, types in _TYPES.items():
         value = getattr(page, name)
-        if not isinstance(value, types):
+        if not isinstance(value, types) or (type(value) is bool and bool not in types):
             wanted = _WANTED.get(name) or " or ".join("None" if kind is NoneType else kind.__name__ for kind in types)
             raise errors.InvalidCapture(
                 f"{str(page.url)[:200]}: {name.removeprefix('_')} is {type(value).__name__}; it must be {wanted}"
@@ -168,9 +161,11 @@ def _check_each_type(page: Page) -> None:
 def _check_numbers(page: Page) -> None:
     if page.status and not 100 <= page.status <= 999:
         raise errors.InvalidCapture(f"{page.url[:200]}: status={page.status} must be from 100 to 999")
-    for name in ("size", "outlink_count", "change_count"):
+    for name in _COUNTS:
         if not 0 <= (getattr(page, name) or 0) < 2**63:
             raise errors.InvalidCapture(f"{page.url[:200]}: {name}={getattr(page, name)} must be from 0 to 2**63 - 1")
+    if page.priority is not None and not -float_info.max <= page.priority <= float_info.max:
+        raise errors.InvalidCapture(f"{page.url[:200]}: priority={str(page.priority)[:50]} must be a finite number")
 
 
 def _check_is_known(page: Page) -> None:
