@@ -22,6 +22,7 @@ from webtable.aio.results import (
 )
 from webtable.aio.writer import Writer
 from webtable.errors import DamagedRow, failed_together
+from webtable.repository.adoption import adopt as sync_adopt
 from webtable.repository.keyed_table import KeyedTable as SyncKeyedTable
 from webtable.repository.keyed_table import Record
 from webtable.repository.keyed_table import Records as SyncRecords
@@ -461,6 +462,7 @@ async def _once(job: Callable[[], T], on_abandoned: Callable[[Any], object] | No
         calls.close()
 
 
+adopt: Final = _in_a_thread(sync_adopt)
 create: Final = _in_a_thread(sync_create)
 doctor: Final = _in_a_thread(sync_doctor)
 
