@@ -524,7 +524,7 @@ def test_asyncio_adopts_as_well(tmp_path):
 
     async def adopted() -> tuple[Adopted, list[str]]:
         async with aio.open(tmp_path / "target.db", create=True) as table:
-            done = await aio.adopt(name, table.synchronous, columns={"body": "c:html"}, key="{host}{path}")
+            done = await aio.adopt(name, table, columns={"body": "c:html"}, key="{host}{path}")
             return done, [page.url async for page in table.pages()]
 
     done, urls = asyncio.run(adopted())

@@ -454,6 +454,20 @@ def _in_a_thread(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]
     return awaited
 
 
+def _into(
+    function: Callable[Concatenate[str | os.PathLike[str], groups.CopyTarget, P], T],
+) -> Callable[Concatenate[str | os.PathLike[str], Wrapped[SyncWebTable], P], Coroutine[Any, Any, T]]:
+    """Return *function*, which fills a table from a source, as an awaitable one that fills one for asyncio."""
+
+    @wraps(function)
+    async def awaited(
+        source: str | os.PathLike[str], target: Wrapped[SyncWebTable], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        return await target._calls.run(partial(function, source, target._core, *args, **kwargs))
+
+    return awaited
+
+
 async def _once(job: Callable[[], T], on_abandoned: Callable[[Any], object] | None = None) -> T:
     calls = Calls(1, "webtable-aio-open")
     try:
@@ -462,7 +476,7 @@ async def _once(job: Callable[[], T], on_abandoned: Callable[[Any], object] | No
         calls.close()
 
 
-adopt: Final = _in_a_thread(sync_adopt)
+adopt: Final = _into(sync_adopt)
 create: Final = _in_a_thread(sync_create)
 doctor: Final = _in_a_thread(sync_doctor)
 
