@@ -141,8 +141,10 @@ def test_a_source_that_is_missing_makes_no_table(run: Run) -> None:
 
 
 def test_other_commands_propose_to_adopt_such_a_table(run: Run, source: str) -> None:
-    for command in (["pages", "all"], ["info"], ["doctor"]):
-        done = run("-s", source, *command)
+    Path("x.jsonl").write_text('{"url": "https://example.com/", "body": "x"}\n', encoding="utf-8")
+
+    for command in ("pages all", "info", "doctor", "create", "ingest x.jsonl", f"copy {source} x.db"):
+        done = run("-s", source, *command.split())
 
         assert done.code
         assert "webtable adopt SRC DST" in done.out + done.err

@@ -388,6 +388,20 @@ def test_a_family_has_the_values_of_each_capture(foreign, target):
     assert [dict(page.headers) for page in captures] == [{"ETag": "2", "Age": "9"}, {"ETag": "1"}]
 
 
+def test_a_family_of_headers_may_have_the_columns_of_other_fields(foreign, target):
+    cells = {"c:html": [(stamp(3), b"first"), (stamp(1), b"second")], "c:status": b"200", "c:ETag": b"1"}
+    source = foreign("c", {"example.com/a": cells})
+
+    columns = {"body": "c:html", "status": "c:status", "headers": "c:"}
+    adopt(source, target, columns=columns, key="{host}{path}")
+
+    captures = target.history("https://example.com/a", columns=["body", "headers"])
+    assert [(page.body, dict(page.headers)) for page in captures] == [
+        (b"second", {"ETag": "1"}),
+        (b"first", {}),
+    ]
+
+
 def test_adopting_again_changes_nothing_and_adds_what_is_new(foreign, target):
     source = foreign("content metadata", {"a": by_hand("https://example.com/", "Home")})
     adopt(source, target, columns=BY_HAND)
@@ -413,7 +427,7 @@ def test_a_dry_run_reads_everything_and_writes_nothing(foreign, target):
 
 
 def test_an_interrupted_adoption_goes_on_from_its_journal(foreign, target, tmp_path):
-    rows = {f"example.com/{number:03}": {"c:html": b"%d" % number} for number in range(200)}
+    rows = {f"example.com/{number:03}": {"c:html": b"%d" % number} for number in range(600)}
     source, journal = foreign("c", rows), tmp_path / "journal"
     progress: list[Adopted] = []
 
@@ -428,9 +442,9 @@ def test_an_interrupted_adoption_goes_on_from_its_journal(foreign, target, tmp_p
         adopt(source, target, **{**call, "key": "{url}"})
     rest = adopt(source, target, **call)
 
-    assert 0 < progress[0].pages < 200
-    assert (rest.resumed, progress[0].pages + rest.pages, rest.unchanged) == (True, 200, 0)
-    assert len(list(target.pages())) == 200
+    assert 0 < progress[0].pages < 600
+    assert (rest.resumed, progress[0].pages + rest.pages, rest.unchanged) == (True, 600, 0)
+    assert len(list(target.pages())) == 600
     assert not journal.exists()
 
 
@@ -505,10 +519,21 @@ def test_who_opens_a_foreign_table_is_told_to_adopt_it(foreign):
 
     with pytest.raises(
         TableNotFound, match=r"has rows: if another program made it.*webtable\.maintenance\.adopt"
-    ) as told:
+    ) as raised:
         webtable.open(source)
 
-    assert "create" not in str(told.value)
+    assert "create" not in str(raised.value)
+
+
+def test_a_layout_is_not_laid_over_the_rows_of_another_program(foreign):
+    source = foreign("content metadata outlinks inlinks", {"com.example_": by_hand("https://example.com/", "Home")})
+
+    for create in (lambda: webtable.open(source, create=True), lambda: webtable.create(source)):
+        with pytest.raises(TableNotFound, match=r"webtable\.maintenance\.adopt"):
+            create()
+    store, table = open_store(source)
+    with store:
+        assert [name for name in store.tables() if name.startswith(table)] == [table]
 
 
 def test_who_opens_an_empty_table_is_told_to_create_it(foreign):

@@ -24,11 +24,20 @@ from webtable.errors import DamagedRow, InvalidArgument
 from webtable.page.headers import Headers, http_date, redirect_target
 from webtable.page.json_lines import headers_in_row, page_with, time_in_row
 from webtable.page.parts import Link, meant
-from webtable.repository.copying import Copied, CopyPlace, CopyPlaces, Counts, RateLimit, too_old, walked
+from webtable.repository.copying import (
+    ROWS_AT_ONCE,
+    Copied,
+    CopyPlace,
+    CopyPlaces,
+    Counts,
+    RateLimit,
+    too_old,
+    walked,
+)
 from webtable.repository.journal import Journal
 from webtable.repository.keyed_table import stored_columns
 from webtable.repository.maintenance.create import StoredWebTable
-from webtable.repository.page_storage.cells import BODY_ROWS, cells_of, together
+from webtable.repository.page_storage.cells import cells_of, together
 from webtable.repository.writing.batch import BatchWriter
 from webtable.repository.writing.writer import Writer
 from webtable.rowkey import canonical_url, key_text
@@ -330,7 +339,7 @@ class ForeignTable:
         columns = [column for column in self.columns.values() if not column.endswith(b":")]
         rows = self.store.scan(self.table, [ALL_KEYS.after(after)], Wanted(columns, versions=self.versions))
         weighed = ((row, sum(len(cell.value) for cells in row.cells.values() for cell in cells)) for row in rows)
-        for group in together(weighed, limit.at_once(BODY_ROWS)):
+        for group in together(weighed, limit.at_once(ROWS_AT_ONCE)):
             yield group
             limit.wait(len(group))
 
@@ -345,10 +354,11 @@ class ForeignTable:
         """Yield the captures of each of *rows*, oldest first."""
         families = [self._family(name, rows) for name in _FAMILIES if self.columns.get(name, b"").endswith(b":")]
         for row in rows:
-            cells = dict(row.cells)
+            cells: dict[bytes, Sequence[Cell]] = {}
             for family in families:
                 cells.update(next(family))
-            captures = self._captures(Row(row.key, cells))
+            # Last, as a field may have a column in such a family.
+            captures = self._captures(Row(row.key, {**cells, **row.cells}))
             self.counts.add(empty=captures is None)
             yield captures or []
 
@@ -403,7 +413,7 @@ class ForeignTable:
             moment = moment_of(timestamp)
             url = canonical_url(self._url(row, timestamp, until))
         except _UNREADABLE as exc:
-            raise DamagedRow(row.key, url, str(exc)) from exc
+            raise DamagedRow(row.key, url, f"of the timestamp {timestamp}: {exc}") from exc
         for name, column in self.columns.items():
             try:
                 value = self._value(name, row, column, timestamp, until)
@@ -450,8 +460,10 @@ class ForeignTable:
         return value
 
     def _of_family(self, name: str, row: Row, family: bytes, timestamp: int, until: float) -> Any:
-        columns = ((column, _cell_at(row.cells[column], timestamp, until)) for column in row.cells)
-        pairs = [(column[len(family) :], cell.value) for column, cell in columns if cell and column.startswith(family)]
+        names = [column for column in row.cells if column.startswith(family)]
+        cells = ((column, _cell_at(row.cells[column], timestamp, until)) for column in names)
+        own = self.columns.values()
+        pairs = [(column[len(family) :], cell.value) for column, cell in cells if cell and column not in own]
         if not pairs:
             return None
         if name == "outlinks":

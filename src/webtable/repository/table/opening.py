@@ -44,6 +44,7 @@ def open(  # as in shelve.open
         if stored is None:
             if not create:
                 raise not_there(store, table)
+            _check_free(store, table)
             _, stored = create_web_table(store, table, wanted, apply=False)
         else:
             stored.check(options)
@@ -83,6 +84,8 @@ def create(
         stored = StoredWebTable.read(store, table)
         if stored is not None:
             stored.check(options)
+        if stored is None:
+            _check_free(store, table)
         if dry_run:
             steps = plan_of(store, (stored or wanted).layout.table_schema(table, wanted.splits))
             return replace(steps, beside=wanted.beside(table)) if steps.create else steps
@@ -174,9 +177,23 @@ def not_there(store: Store, table: str) -> TableNotFound:
     )
 
 
+def _check_free(store: Store, table: str) -> None:
+    """Raise `TableNotFound` if the *table* has rows and no layout: with a new one none of them would be a page."""
+    # Another process may have created it and put the rows meanwhile.
+    if _has_rows(store, table) and StoredWebTable.read(store, table) is None:
+        raise not_there(store, table)
+
+
+def _has_rows(store: Store, table: str) -> bool:
+    try:
+        return next(store.scan(table, [ALL_KEYS], Wanted(keys_only=True), limit=1), None) is not None
+    except TableNotFound:
+        return False
+
+
 def _without_layout(store: Store, table: str) -> tuple[object, ...]:
     """What to do with the *table*, whose layout is missing: it is another program's, or has lost that, or is empty."""
-    if next(store.scan(table, [ALL_KEYS], Wanted(keys_only=True), limit=1), None) is None:
+    if not _has_rows(store, table):
         create = Command("create", python="webtable.open(…, create=True)")
         return (
             "Its creation was interrupted: ",
