@@ -1,5 +1,6 @@
 """Options and reports of creating, altering, verifying, copying, deleting, counting and diagnosing tables."""
 
+from webtable.repository.adoption import Adopted, adopt
 from webtable.repository.arguments import Progress
 from webtable.repository.copying import Copied, CopyCheck
 from webtable.repository.full_text.upkeep import TextRefresh
@@ -22,6 +23,7 @@ from webtable.schema import LayoutPlan, Plan
 from webtable.store.health import Check
 
 __all__ = [
+    "Adopted",
     "AlterOptions",
     "Check",
     "Copied",
@@ -41,6 +43,7 @@ __all__ = [
     "TableSummary",
     "TextRefresh",
     "Verification",
+    "adopt",
     "checks",
     "copy_target",
     "regions_of",

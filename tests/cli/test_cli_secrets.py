@@ -81,6 +81,7 @@ WORDS = {
     "metrics": "--textfile webtable.prom --timeout 5",
     "verify": "all --resume",
     "copy": "STORE copy.db --resume --wait 0.01s",
+    "adopt": "STORE copy.db --columns url=metadata:url,body=content:html --resume --wait 0.01s",
     "backup create": "saved.db",
     "backup rescue": "rescued.db",
     "backup snapshot": "",

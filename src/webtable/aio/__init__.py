@@ -5,7 +5,7 @@
 """
 
 from webtable.aio.results import Hosts, Opening, Results, Stream
-from webtable.aio.table import KeyedTable, RecordWriter, WebTable, copy_target, create, doctor, open, regions_of
+from webtable.aio.table import KeyedTable, RecordWriter, WebTable, adopt, copy_target, create, doctor, open, regions_of
 from webtable.aio.writer import Receipt, Writer
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Stream",
     "WebTable",
     "Writer",
+    "adopt",
     "copy_target",
     "create",
     "doctor",

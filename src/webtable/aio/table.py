@@ -21,6 +21,7 @@ from webtable.aio.results import (
 )
 from webtable.aio.writer import Writer
 from webtable.errors import failed_together
+from webtable.repository.adoption import adopt as sync_adopt
 from webtable.repository.keyed_table import KeyedTable as SyncKeyedTable
 from webtable.repository.keyed_table import RecordOutcomeCallback
 from webtable.repository.keyed_table import RecordWriter as SyncRecordWriter
@@ -466,6 +467,20 @@ def _in_a_thread(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]
     return awaited
 
 
+def _into(
+    function: Callable[Concatenate[str | os.PathLike[str], groups.CopyTarget, P], T],
+) -> Callable[Concatenate[str | os.PathLike[str], Wrapped[SyncWebTable], P], Coroutine[Any, Any, T]]:
+    """Return *function*, which fills a table from a source, as an awaitable one that fills one for asyncio."""
+
+    @wraps(function)
+    async def awaited(
+        source: str | os.PathLike[str], target: Wrapped[SyncWebTable], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        return await target._calls.run(partial(function, source, target._core, *args, **kwargs))
+
+    return awaited
+
+
 async def _once(job: Callable[[], T], on_abandoned: Callable[[Any], object] | None = None) -> T:
     calls = Calls(1, "webtable-aio-open")
     try:
@@ -474,6 +489,7 @@ async def _once(job: Callable[[], T], on_abandoned: Callable[[Any], object] | No
         calls.close()
 
 
+adopt: Final = _into(sync_adopt)
 create: Final = _in_a_thread(sync_create)
 doctor: Final = _in_a_thread(sync_doctor)
 

@@ -147,6 +147,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "metrics": Listed("maintenance", "The state of the store and its table, for Prometheus"),
         "verify": Listed("maintenance", "Compare all pages with their checksums"),
         "copy": Listed("copy", "Copy a table into another layout or store"),
+        "adopt": Listed("adopt", "Bring in a table of HBase that another program made"),
         "backup": Listed("backups:group", "Back up a store, and check what was backed up"),
         "compact": Listed("maintenance", "Free the space of deleted and expired data"),
     },

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import signal
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -33,7 +33,7 @@ from webtable.progress import ProgressBar
 from webtable.store import Deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
     from webtable import WebTable
@@ -82,16 +82,27 @@ class CopyRun:
 
     def run(self, source: WebTable, target: WebTable) -> None:
         """Copy in one pass; after a resumed pass, or after following, make another pass over everything."""
-        try:
+        copy = partial(source.maintenance.copy, target, dry_run=self.dry_run, rate=self.rate, workers=self.workers)
+        with self._noting_end():
             # A resumed pass begins in the middle: what was written before its place meanwhile needs another one.
-            if self._pass(source, target).resumed:
-                self._pass(source, target)
+            if self._pass(copy).resumed:
+                self._pass(copy)
             while self.follow and not self._asked:
                 self._pause()
-                self._pass(source, target)
+                self._pass(copy)
             # The last one takes what was written while the signal came.
             if self.follow:
-                self._pass(source, target)
+                self._pass(copy)
+
+    def run_once(self, copy: Callable[..., Copied]) -> None:
+        """Call *copy* with a journal and a function for its progress, in one pass."""
+        with self._noting_end():
+            self._pass(copy)
+
+    @contextmanager
+    def _noting_end(self) -> Iterator[None]:
+        try:
+            yield
         except KeyboardInterrupt:
             self.ended_by = self._asked or signal.SIGINT
         except StoreUnavailable as exc:
@@ -126,22 +137,13 @@ class CopyRun:
         self.follow = self.follow and not self._asked
         self._asked = number
 
-    def _pass(self, source: WebTable, target: WebTable) -> Copied:
+    def _pass(self, copy: Callable[..., Copied]) -> Copied:
         self.passes += 1
         with ExitStack() as stack:
             journal = self.journal
             if journal is None and not self.dry_run:  # for this pass alone, so that it continues where a store was gone
                 journal = Path(stack.enter_context(TemporaryDirectory())) / "copy"
-            done = self._repeated(
-                partial(
-                    source.maintenance.copy,
-                    target,
-                    dry_run=self.dry_run,
-                    resume=journal,
-                    rate=self.rate,
-                    workers=self.workers,
-                )
-            )
+            done = self._repeated(partial(copy, resume=journal))
         self._take_last(done)
         return done
 
@@ -294,7 +296,7 @@ def copy(
             run.run(table, other)
             if run.ended_by is None and run.lost is None and not dry_run:
                 run.conclude(table, other, refresh=refresh, verify=verify.value)
-        code = _conclude(run, table.name, here.name if dry_run else other.name, here.command)
+        code = conclude(run, table.name, here.name if dry_run else other.name, here.command)
     raise typer.Exit(code)
 
 
@@ -306,7 +308,7 @@ def _preview_target(source: WebTable, store: str, layout: LayoutOptions) -> WebT
         return copy_target(source, f"memory:{uuid4().hex}", **layout)
 
 
-def _conclude(run: CopyRun, source: str, target: str, command: Callable[[str], str]) -> int:
+def conclude(run: CopyRun, source: str, target: str, command: Callable[[str], str]) -> int:
     """Report the result and return the exit code."""
     last = run.last
     if last is not None:

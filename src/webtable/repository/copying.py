@@ -7,9 +7,10 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -113,6 +114,10 @@ class Counts:
     def add_damaged(self, error: DamagedRow) -> None:
         """Count a row of the source that cannot be read."""
         self.add(damaged=1)
+        self.add_example(error)
+
+    def add_example(self, error: DamagedRow) -> None:
+        """Keep *error*, unless there are many already."""
         if len(self._examples) < MOST_KEPT:
             self._examples.append(error)
 
@@ -129,7 +134,12 @@ class Counts:
 
     def copied(self) -> Copied:
         """Return the present counts."""
-        return Copied(**self._counts, examples=tuple(self._examples), errors=tuple(self._errors), resumed=self.resumed)
+        return Copied(**self.fields())
+
+    def fields(self) -> dict[str, Any]:
+        """Return the present values of the fields of `Copied`."""
+        collected = {"examples": tuple(self._examples), "errors": tuple(self._errors)}
+        return {**self._counts, **collected, "resumed": self.resumed}
 
 
 # --- The two tables ---------------------------------------------------------------------------------------------------
@@ -808,30 +818,46 @@ def copy(
     check_apart(source, target)
     check_kept(source, target.layouts.recent().ttl, target.name)
     with Journal(resume, f"copy to {target.name}", CopyPlaces, seconds=0).alone("copy") as journal:
-        places = journal.begun() or CopyPlaces()
-        began = places.of.get(source.name, CopyPlace())
-        if began.row and not target.pages_up_to(1):
-            began = CopyPlace()  # the target was created again
-        counts.resumed = bool(began.row)
-        try:
-            with closing(_copied(tables, counts, began, rate, dry_run=dry_run, workers=workers)) as copied:
-                for place in copied:
-                    places.of[source.name] = place
-                    if journal.is_due():
-                        journal.keep(places)
-                    if on_copied is not None:
-                        on_copied(counts.copied())
-            places.of.pop(source.name, None)
-        finally:  # also after an interrupt, from which the next call goes on
-            if places.of:
-                journal.keep(places)
-            else:
-                journal.end()
+        walk = partial(_copied, tables, counts, rate, dry_run=dry_run, workers=workers)
+        walked(journal, source.name, target, walk, counts, on_copied)
     return counts.copied()
 
 
+def walked(
+    journal: Journal[CopyPlaces],
+    source: str,
+    target: TableContext,
+    walk: Callable[[CopyPlace], Generator[CopyPlace]],
+    counts: Counts,
+    on_copied: Callable[[Any], object] | None,
+) -> None:
+    """Do the *walk* over the table *source* from the place in the *journal*, and keep there the places that it yields.
+
+    *on_copied* is called with the *counts* at each of them.
+    """
+    places = journal.begun() or CopyPlaces()
+    began = places.of.get(source, CopyPlace())
+    if began.row and not target.pages_up_to(1):
+        began = CopyPlace()  # the target was created again
+    counts.resumed = bool(began.row)
+    try:
+        with closing(walk(began)) as reached:
+            for place in reached:
+                places.of[source] = place
+                if journal.is_due():
+                    journal.keep(places)
+                if on_copied is not None:
+                    on_copied(counts.copied())
+        places.of.pop(source, None)
+    finally:  # also after an interrupt, from which the next call goes on
+        if places.of:
+            journal.keep(places)
+        else:
+            journal.end()
+
+
 def _copied(
-    tables: TablePair, counts: Counts, began: CopyPlace, rate: float | None, *, dry_run: bool, workers: int
+    tables: TablePair, counts: Counts, rate: float | None, began: CopyPlace, *, dry_run: bool, workers: int
 ) -> Generator[CopyPlace]:
     """Copy everything after the place *began*, and yield the places reached."""
     # Inlinks second, as deletes and merged pages of the first pass change some.
@@ -923,16 +949,20 @@ def check_kept(source: TableContext, ttl: int | None, name: str) -> None:
     past = TimeRange(0, now_in_milliseconds() - ttl * 1000 + 1)
     old = next(source.scan(Wanted([column], time_range=past), limit=1), None)
     if old is not None:
-        at = possible_moment(old.cells[column][0].timestamp)
-        raise errors.ExpiredCapture(
-            f"{source.codec.damaged(old.key, column, '').url or source.name}: a capture of {at:%Y-%m-%d} "
-            f"is older than the {ttl / 86400:g} days for which {name} keeps content: let it keep content "
-            "longer (",
-            Words("a new table with ttl=None", "webtable copy --ttl none for a new table"),
-            ", else ",
-            Command("alter --ttl none", python="table.maintenance.alter(ttl=None)"),
-            "). Nothing was written",
-        )
+        url = source.codec.damaged(old.key, column, "").url or source.name
+        raise too_old(url, old.cells[column][0].timestamp, ttl, name)
+
+
+def too_old(what: str, timestamp: int, ttl: int, name: str) -> errors.ExpiredCapture:
+    """Return the error for a capture of *what*, which the table *name* would drop after *ttl* seconds."""
+    return errors.ExpiredCapture(
+        f"{what}: a capture of {possible_moment(timestamp):%Y-%m-%d} is older than the {ttl / 86400:g} days for which "
+        f"{name} keeps content: let it keep content longer (",
+        Words("a new table with ttl=None", "webtable copy --ttl none for a new table"),
+        ", else ",
+        Command("alter --ttl none", python="table.maintenance.alter(ttl=None)"),
+        "). Nothing was written",
+    )
 
 
 # --- The check of a copy ----------------------------------------------------------------------------------------------

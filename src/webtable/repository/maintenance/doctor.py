@@ -507,10 +507,9 @@ def _of_table(store: Store, table: str, time: Deadline, deepness: Deepness) -> I
         yield failed("layout", message_of(exc), "see the other checks of the store")
         return
     if stored is None:
-        fix = Message(
-            "correct the file or the table in the URL; restore a table that is lost; or create it with ",
-            Command("create", python="webtable.open(…, create=True)"),
-        )
+        fix = Message("correct the file or the table in the URL, or restore a table that is lost")
+        if table not in store.tables():  # else the finding says what to do with it
+            fix += Message("; or create it with ", Command("create", python="webtable.open(…, create=True)"))
         yield failed("layout", message_of(not_there(store, table)), fix)
         return
     # From the cheapest to the slowest, so that most are made when the time is over.

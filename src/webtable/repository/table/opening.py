@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from webtable._messages import Command, Message
+from webtable._messages import Command, Message, Words
 from webtable.errors import TableNotFound
 from webtable.repository.maintenance.create import LayoutOptions, NewWebTable, StoredWebTable, create_web_table, plan_of
 from webtable.repository.table.web_table import WebTable
 from webtable.rowkey import Salt
+from webtable.rowkey.ranges import ALL_KEYS
 from webtable.schema import Plan, TableSchema, meta_table, plan
-from webtable.store import Store, open_store, table_of
+from webtable.store import Store, Wanted, open_store, table_of
 
 if TYPE_CHECKING:
     import os
@@ -43,6 +44,7 @@ def open(  # as in shelve.open
         if stored is None:
             if not create:
                 raise not_there(store, table)
+            _check_free(store, table)
             _, stored = create_web_table(store, table, wanted, apply=False)
         else:
             stored.check(options)
@@ -82,6 +84,8 @@ def create(
         stored = StoredWebTable.read(store, table)
         if stored is not None:
             stored.check(options)
+        if stored is None:
+            _check_free(store, table)
         if dry_run:
             steps = plan_of(store, (stored or wanted).layout.table_schema(table, wanted.splits))
             return replace(steps, beside=wanted.beside(table)) if steps.create else steps
@@ -163,13 +167,42 @@ def not_there(store: Store, table: str) -> TableNotFound:
         return TableNotFound(
             Message(
                 f"{store.name} has a table {table!r}, but not its layout, which should be in "
-                f"{meta_table(table).name!r}. If it has pages, restore that table: with another layout they "
-                "would not be found. If its creation was interrupted, ",
-                Command("create", python="webtable.open(…, create=True)"),
-                " with the same options completes it",
+                f"{meta_table(table).name!r}. ",
+                *_without_layout(store, table),
             )
         )
     return TableNotFound(
         f"{store.name} has no web table {table!r}",
         Message(": create it with ", Command("create", python="webtable.open(…, create=True)")),
+    )
+
+
+def _check_free(store: Store, table: str) -> None:
+    """Raise `TableNotFound` if the *table* has rows and no layout: with a new one none of them would be a page."""
+    # Another process may have created it and put the rows meanwhile.
+    if _has_rows(store, table) and StoredWebTable.read(store, table) is None:
+        raise not_there(store, table)
+
+
+def _has_rows(store: Store, table: str) -> bool:
+    try:
+        return next(store.scan(table, [ALL_KEYS], Wanted(keys_only=True), limit=1), None) is not None
+    except TableNotFound:
+        return False
+
+
+def _without_layout(store: Store, table: str) -> tuple[object, ...]:
+    """What to do with the *table*, whose layout is missing: it is another program's, or has lost that, or is empty."""
+    if not _has_rows(store, table):
+        create = Command("create", python="webtable.open(…, create=True)")
+        return (
+            "Its creation was interrupted: ",
+            create,
+            " with the same options completes it",
+        )
+    adopt = Words("webtable.maintenance.adopt", "webtable adopt SRC DST --columns …")
+    return (
+        "It has rows: if another program made it, bring its pages into a web table with ",
+        adopt,
+        "; if webtable did, restore that table from a backup, as with another layout its pages would not be found",
     )
