@@ -35,7 +35,7 @@ from webtable.repository.copying import (
     walked,
 )
 from webtable.repository.journal import Journal
-from webtable.repository.keyed_table import stored_columns
+from webtable.repository.keyed_table import cell_name
 from webtable.repository.maintenance.create import StoredWebTable
 from webtable.repository.page_storage.cells import cells_of, together
 from webtable.repository.writing.batch import BatchWriter
@@ -548,7 +548,7 @@ def adopt(
             copy = Words("table.maintenance.copy", "webtable copy SRC DST")
             raise InvalidArgument(f"source={store.name}/{table} is a web table: use ", copy)
         families = {family.name: family for family in store.describe(table).schema.families}
-        stored = dict(zip(form.columns, stored_columns(list(form.columns.values()), families), strict=True))
+        stored = {name: cell_name(column, families) for name, column in form.columns.items()}
         versions = min(max(family.versions for family in families.values()), context.layouts.recent().versions)
         counts, view = AdoptionCounts(), observed(store).reading()
         foreign = ForeignTable(view, table, stored, key_form, form.status, limits, versions, counts)

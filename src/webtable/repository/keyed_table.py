@@ -464,10 +464,24 @@ def _stored(column: str, families: Mapping[str, FamilySchema], columns: RecordCo
 
 
 def _column_bytes(column: str, columns: RecordColumns) -> bytes:
-    """Return the *column* `family:qualifier`, or `family:`, as it is stored; the family may be missing in the table."""
-    name, colon, _ = column.partition(":") if isinstance(column, str) else ("", "", "")
-    if isinstance(column, str) and not colon and columns.typed:
+    """Return a typed *column*, `family:qualifier` or `family:` as it is stored; the family may be missing."""
+    if isinstance(column, str) and ":" not in column and columns.typed:
         return columns[column].cell
+    return _cell_name(column)
+
+
+def cell_name(column: str, families: Mapping[str, FamilySchema]) -> bytes:
+    """Return the *column* `family:qualifier`, or `family:`, as it is stored in a table with these *families*.
+
+    Raises `InvalidArgument` for another name, and `UnknownColumn` for a family that is not there.
+    """
+    stored = _cell_name(column)
+    _check_family(column, families)
+    return stored
+
+
+def _cell_name(column: str) -> bytes:
+    name, colon, _ = column.partition(":") if isinstance(column, str) else ("", "", "")
     if not name or not colon:
         raise errors.InvalidArgument(f"column={column!r} must be named 'family:qualifier'")
     try:
