@@ -1,9 +1,8 @@
-"""Is the order in which the advisor ranks ten keys of a chat that of the latencies on three region servers?
+"""Is the order in which the advisor ranks ten keys of a chat that of the latencies on three region servers?"""
 
-`python -m benchmarks advised_order`. Messages of channels of Zipf's law are written by four threads, in batches, while
-nobody reads; then each of six questions is asked by two threads. A question that a key cannot answer is the scan of the
-whole table that a caller would make.
-"""
+# Messages of channels of Zipf's law are written by four threads, in batches, while nobody reads; then each of six
+# questions is asked by two threads. A question that a key cannot answer is the scan of the whole table that a caller
+# would make.
 
 from __future__ import annotations
 
