@@ -289,7 +289,8 @@ WRONG_TYPED = {
         "the table has celsius: float",
     ),
     "a condition on no column": (["scan", KEY, "all", "--where", '{"colour": 1}'], 2, "no typed column"),
-    "a directory to write to": (["scan", KEY, "all", "--out", "."], 2, "name a file"),
+    "a directory to write to": (["scan", KEY, "all", "--out", "."], 2, "must end with"),
+    "a file in no directory": (["scan", KEY, "all", "--out", "none/rows.csv"], 1, "none"),
     "a file without a format": (["scan", KEY, "all", "--out", "rows.xyz"], 2, "rows.xyz"),
 }
 

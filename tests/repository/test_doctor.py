@@ -13,6 +13,7 @@ from store_differences import with_thrift1
 from webtable.errors import InvalidArgument, StoreUnavailable
 from webtable.repository.indexes.states import Indexes
 from webtable.repository.upkeep.queue import DEAD_AFTER_SECONDS, RecountQueue
+from webtable.records import TypedColumn
 from webtable.rowkey import CompositeKey, Text
 from webtable.schema import LAYOUT_ROW, IndexState, meta_table, option_column, option_json
 from webtable.store import NewCell, Put, open_store
@@ -172,6 +173,20 @@ def test_a_table_of_rows_is_no_failure(new_url):
 
     assert layout.is_ok
     assert "CompositeKey" in layout.finding
+
+
+def test_a_typed_cell_that_is_no_value_of_its_type_is_a_failure_that_names_it(new_url):
+    url, columns = new_url(), [TypedColumn("size", "int")]
+    with webtable.KeyedTable.open(url, CompositeKey(Text("name")), columns=columns, create=True) as table:
+        assert [check.finding for check in found(url, "rows")] == ["there are no rows"]
+        table.put({"name": "a"}, {"size": 1})
+        assert [check.finding for check in found(url, "rows")] == ["1 row of a sample can be read"]
+        table.store.write(table.table, [Put(b"b", [NewCell(b"d:size", 1, b"12")])])
+
+    (rows,) = found(url, "rows")
+
+    assert not rows.is_ok
+    assert "column 'size' is no int" in rows.finding
 
 
 def test_a_diagnosis_is_told_in_lines(url):

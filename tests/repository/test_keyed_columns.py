@@ -372,6 +372,15 @@ class TestCount:
         assert log.count(time=between(NOON, NOON + timedelta(hours=2))) == 2
 
     @pytest.mark.usefixtures("large_store")
+    def test_a_limit_is_no_permission_to_read_a_large_table_for_a_condition_on_columns(self, chat):
+        filled(chat)
+
+        with pytest.raises(FullScanNeeded):
+            chat.scan(where={"size": 7}, limit=1)
+
+        assert numbers(chat.scan(ALL, where={"size": 2}, limit=1)) == [2]
+
+    @pytest.mark.usefixtures("large_store")
     def test_to_count_a_large_table_needs_a_permission(self, chat):
         with pytest.raises(FullScanNeeded):
             chat.count()
@@ -412,6 +421,13 @@ class TestFrames:
         ]
         (line,) = log.scan(ALL).to_dicts()
         assert (line["day"], line["values.timestamp"], line["timestamp"]) == ("2026-03-01", "t", NOON)
+
+    def test_a_qualifier_that_is_not_text_is_escaped_in_frames_and_files(self, chat):
+        chat.store.write(chat.table, [Put(ROOM.encode(**row()), [NewCell(b"d:\xff", 1, b"x")])])
+
+        (line,) = chat.scan(ALL).to_dicts(["cells"])
+        assert line == {"cells": {"d:\\xff": b"x"}}
+        assert chat.scan(ALL).to_arrow(["cells"]).read_all().to_pylist() == [{"cells": [("d:\\xff", b"x")]}]
 
     @pytest.mark.parametrize("form", ["dicts", "pandas", "polars", "arrow", "scan"])
     def test_what_a_frame_has_is_put_as_it_was(self, table, chat, form):
@@ -458,6 +474,24 @@ class TestOutcomes:
             interrupted()
 
         assert chat.get(**row(1)).cells == {"size": 1}
+
+    def test_rows_of_a_writer_that_is_left_open_are_lost_with_a_warning(self, chat):
+        writer = chat.writer()
+        writer.put(row(1), {"size": 1})
+
+        with pytest.warns(ResourceWarning, match="left open, and 1 of its rows are not stored"):
+            del writer
+
+        assert chat.get(**row(1)) is None
+
+    def test_a_forked_child_has_no_rows_of_the_writer_of_its_parent(self, chat):
+        writer = chat.writer()
+        writer.put(row(1), {"size": 1})
+
+        writer.after_fork()
+        writer.flush()
+
+        assert chat.get(**row(1)) is None
 
     def test_a_writer_raises_for_a_row_and_goes_on(self, chat):
         with chat.writer() as writer:

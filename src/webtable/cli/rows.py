@@ -340,8 +340,6 @@ def scan(
         webtable -s readings.db rows scan mykeys:READINGS all --where '{"celsius": {"since": 30}}' --out hot.parquet
         webtable -s readings.db rows scan mykeys:READINGS all --columns d:celsius
     """
-    if out is not None and (out.is_dir() or not out.parent.is_dir()):
-        raise InvalidArgument(f"out={out}: name a file in a directory that exists")
     form, table = _opened(ctx, key)
     everything, conditions = (ALL, "{}") if conditions == ALL.value else (None, conditions)
     with table:

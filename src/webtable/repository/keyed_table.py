@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -590,8 +591,9 @@ class RecordWriter:
     """Stores rows in batches; made by `KeyedTable.writer`.
 
     `put` takes a row, and sends the batch that it fills: 500 rows, or 8 MiB of values. `flush` and the end of the block
-    send the rest, also after an exception. A row is stored once *on_outcome* got its `RecordOutcome` without an error,
-    or `flush` has returned. Threads may share a writer: their calls are made one after another.
+    send the rest, also after an exception; rows of a writer that is left open are lost, with a `ResourceWarning`. A row
+    is stored once *on_outcome* got its `RecordOutcome` without an error, or `flush` has returned. Threads may share a
+    writer: their calls are made one after another.
     """
 
     def __init__(self, reader: RecordReader, clock: Clock, on_outcome: RecordOutcomeCallback | None = None) -> None:
@@ -662,6 +664,15 @@ class RecordWriter:
             self._report([RecordOutcome(row[0], error) for row, error in zip(batch, results, strict=True)])
 
     close = flush
+
+    def __del__(self) -> None:
+        if batch := getattr(self, "_batch", None):
+            warnings.warn(
+                f"{self._reader.name}: a writer was left open, and {len(batch):,} of its rows are not stored. "
+                "Open it in a with block, or close() it",
+                ResourceWarning,
+                stacklevel=1,
+            )
 
     def __enter__(self) -> Self:
         return self
@@ -836,8 +847,6 @@ class KeyedTable:
         batch that could not be stored, each with its reason; the rows after that batch were not taken from *rows*.
         With *on_outcome* it raises neither, and all rows are taken: it is called for each, as by a `writer`.
         """
-        if timestamp is not None:
-            timestamp_of(timestamp)
         with self.writer(on_outcome=on_outcome) as writer:
             writer.put_many(rows, timestamp=timestamp)
         return writer.stored
@@ -900,11 +909,11 @@ class KeyedTable:
         *where* are values of typed columns, or the conditions `between` and `starting_with`, by their names: rows
         without such a value are read, and left out. These columns are read too.
 
-        A scan without conditions reads every row: on HBase, and of a file over 256 MiB, it needs a *limit* or
-        `webtable.ALL` as *everything*, else it raises `FullScanNeeded`. The whole table comes in the order of its rows,
-        salts included; with an open condition on a field after the salts (`time=between()`) it comes in the order
-        without them. Rows with other keys, or that cannot be read, are skipped: the first 100 of them are in `damaged`
-        of the result.
+        A scan without conditions on fields reads every row: on HBase, and of a file over 256 MiB, it needs a *limit*,
+        which does not suffice with *where*, or `webtable.ALL` as *everything*, else it raises `FullScanNeeded`. The
+        whole table comes in the order of its rows, salts included; with an open condition on a field after the salts
+        (`time=between()`) it comes in the order without them. Rows with other keys, or that cannot be read, are
+        skipped: the first 100 of them are in `damaged` of the result.
 
         Raises `NoRange`, with the reason, for conditions that the key cannot answer with ranges, `InvalidToken` if
         *after* cannot be the key of a row, and `FieldError`, `UnknownField`, `UnknownColumn`, `InvalidArgument`. Raises
@@ -913,7 +922,8 @@ class KeyedTable:
         if limit is not None and (type(limit) is not int or limit < 0):
             raise errors.InvalidArgument(f"limit={limit!r} must be a number of rows from 0, or None for all")
         request = self._requested(fields, columns, where)
-        self._check_size(fields, is_permitted=everything is not None or limit is not None)
+        # With conditions on columns a limit does not bound what is read.
+        self._check_size(fields, is_permitted=everything is not None or (limit is not None and not where))
         question = _ScanQuestion(self._reader, request, reverse=reverse)
         is_token = isinstance(after, str) and after != ""
         place: Any = place_in(cast("str", after), question.title, question.window.order) if is_token else after
@@ -974,10 +984,11 @@ class KeyedTable:
         wanted = None if expected is None else self._reader.columns.encoded({column: expected})[stored.decode()]
         if wanted is not None and not isinstance(wanted, bytes):
             raise errors.InvalidArgument(f"expected={shown(expected)} must be bytes, or None for no value")
-        (before,) = self.store.read(self.table, [row])
+        made = new_cells(row, cells, now_in_milliseconds(), self._reader)
+        (before,) = self.store.read(self.table, [row], Wanted([cell.column for cell in made]))
         # A cell that is dated in the future would hide the new one.
-        moment = max(now_in_milliseconds(), -1 if before is None else newest(before))
-        put = Put(row, new_cells(row, cells, moment, self._reader))
+        moment = max(made[0].timestamp, -1 if before is None else newest(before))
+        put = Put(row, [cell._replace(timestamp=moment) for cell in made])
         return self.store.check_and_put(self.table, put, stored, wanted)
 
     def increment(self, values: Mapping[str, Any], column: str, amount: int = 1) -> int:

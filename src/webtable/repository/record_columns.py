@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import base64
-import binascii
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any
@@ -34,8 +33,13 @@ _FORMS: dict[ValueType, Form] = {
 _RECORD = (
     column("key", "body"),
     column("timestamp", "time"),
-    column("cells", "cells", lambda record: {name: cell for name, cell in record.cells.items() if ":" in name}),
+    column("cells", "cells", lambda record: {_text(name): cell for name, cell in record.cells.items() if ":" in name}),
 )
+
+
+def _text(name: str) -> str:
+    """Return the *name* of a cell without lone surrogates, which no file or frame can hold."""
+    return name.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 class RecordColumns:
@@ -181,27 +185,23 @@ class RecordColumns:
                 for cell, stored in pairs:
                     # A pandas frame has text for bytes among the pairs of a map.
                     value_of_cell = stored.encode(errors="surrogateescape") if isinstance(stored, str) else stored
-                    cells[cell] = _bytes_of(label, stored) if is_json else value_of_cell
+                    cells[cell] = _parsed(label, stored, _base64) if is_json else value_of_cell
             elif label not in RESERVED:
                 declared = self[label]
                 if value is not None:
                     cells[label] = _typed_value(declared, value, is_json=is_json)
         moment = flat.get("timestamp")
-        return values, cells, _moment("timestamp", moment) if isinstance(moment, str) else moment
+        is_text = isinstance(moment, str)
+        return values, cells, _parsed("timestamp", moment, datetime.fromisoformat) if is_text else moment
 
     def _field_value(self, name: str, value: Any, *, is_json: bool) -> Any:
         field = _field(self.key, name)
         if not isinstance(value, str) or field is None:
             return value
         if type(field) is Bytes:
-            return _bytes_of(name, value) if is_json else value
-        kind = time if isinstance(field, Time) else date if isinstance(field, Date) else None
-        if kind is not None:
-            try:
-                return kind.fromisoformat(value)
-            except ValueError as exc:
-                raise errors.InvalidArgument(f"{name}={shown(value)}: {exc}") from exc
-        return _moment(name, value) if field.newest is not None else value
+            return _parsed(name, value, _base64) if is_json else value
+        kind: Any = time if isinstance(field, Time) else date if isinstance(field, Date) else datetime
+        return value if field.newest is None and kind is datetime else _parsed(name, value, kind.fromisoformat)
 
     @staticmethod
     def rows(rows: Iterable[Any] | ArrowStream) -> Iterator[Any]:
@@ -239,31 +239,21 @@ def _value_of(declared: TypedColumn) -> Any:
 
 
 def _typed_value(declared: TypedColumn, value: Any, *, is_json: bool) -> Any:
-    match declared.type, value:
-        case "time", str():
-            return _moment(declared.name, value)
-        case "bytes", str() if is_json:
-            return _bytes_of(declared.name, value)
-        case "json", str():
-            try:
-                return msgspec.json.decode(value)
-            except (ValueError, RecursionError) as exc:
-                raise errors.InvalidArgument(f"{declared.name}={shown(value)} is not JSON: {exc}") from exc
-    return value
+    parsers: dict[str, Any] = {"time": datetime.fromisoformat, "json": msgspec.json.decode}
+    parsers |= {"bytes": _base64} if is_json else {}
+    is_parsed = isinstance(value, str) and declared.type in parsers
+    return _parsed(declared.name, value, parsers[declared.type]) if is_parsed else value
 
 
-def _moment(name: str, value: str) -> datetime:
+def _parsed(name: str, value: Any, parse: Callable[[Any], Any]) -> Any:
     try:
-        return datetime.fromisoformat(value)
-    except ValueError as exc:
-        raise errors.InvalidArgument(f"{name}={shown(value)} is no time of ISO 8601") from exc
+        return parse(value)
+    except (TypeError, ValueError, RecursionError) as exc:
+        raise errors.InvalidArgument(f"{name}={shown(value)}: {exc}") from exc
 
 
-def _bytes_of(name: str, value: Any) -> bytes:
-    try:
-        return base64.b64decode(value, validate=True)
-    except (TypeError, ValueError, binascii.Error) as exc:
-        raise errors.InvalidArgument(f"{name}={shown(value)} is no base64") from exc
+def _base64(value: Any) -> bytes:
+    return base64.b64decode(value, validate=True)
 
 
 def checked_columns(columns: Iterable[TypedColumn]) -> tuple[TypedColumn, ...]:

@@ -20,7 +20,7 @@ from webtable.page.page import Page
 from webtable.repository.arguments import Progress
 from webtable.repository.context import TableContext
 from webtable.repository.full_text.upkeep import state
-from webtable.repository.keyed_table import layout_of
+from webtable.repository.keyed_table import KeyedTable, layout_of
 from webtable.repository.maintenance.create import StoredWebTable
 from webtable.repository.maintenance.summary import sample_urls
 from webtable.repository.maintenance.verify import verified, wanted_to_verify
@@ -29,7 +29,7 @@ from webtable.repository.table.opening import not_there
 from webtable.repository.table.web_table import WebTable
 from webtable.repository.upkeep.queue import RecountQueue
 from webtable.repository.upkeep.revisits import MOST_COUNTED, OpenRevisits, number_text
-from webtable.rowkey import KeyRange, key_text
+from webtable.rowkey import CompositeKey, HashedKey, KeyRange, Text, key_text
 from webtable.schema import check_suffix_list
 from webtable.store import Region, Row, Store, adapter_of, open_store
 from webtable.store.deadline import Deadline, until
@@ -537,6 +537,14 @@ def _of_rows(store: Store, table: str, mismatch: str) -> Iterator[Check]:
         yield failed("layout", mismatch, "use the version of webtable that created the table, or a later one")
         return
     yield well("layout", f"rows under the key {layout.key}")
+    try:
+        # Only the name of the key is known here; a hash is never decoded, and no typed column is called "key".
+        rows = KeyedTable(store, table, HashedKey(CompositeKey(Text("key"))), columns=layout.columns, strict=True)
+        count = rows.scan(limit=SAMPLE).count()
+    except errors.DamagedRow as exc:
+        yield failed("rows", f"a row of a sample cannot be read: {exc}", "put it again, or delete it")
+    else:
+        yield well("rows", f"{plural(count, 'row')} of a sample can be read" if count else "there are no rows")
     yield from placement_checks(store, table)
 
 
