@@ -12,9 +12,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -27,13 +25,12 @@ from nightly import NIGHTLY
 from store_differences import ADAPTERS
 from webtable import demo
 from webtable.demo import Sample, make_sample
-from webtable.rowkey import KeyRange, prefix_stop
-from webtable.schema import FamilySchema, TableSchema
 from webtable.store import MAX_CELL, StoreURL
 from webtable.store.memory import MemoryStore
 from webtable.store.port import Store
 from webtable.store.sqlite import SQLiteStore
 from webtable.testing import ListeningStore, WrappedStore, hbase_native_url
+from webtable.testing.store_fixtures import new_table, space, store, table  # noqa: F401 - fixtures
 
 pytest_plugins = ["webtable.testing"]
 
@@ -99,19 +96,6 @@ def pytest_runtest_teardown() -> None:
         sys.modules["matplotlib.pyplot"].close("all")
 
 
-@dataclass(frozen=True)
-class Space:
-    """A part of the shared table that belongs to one test: all its keys begin with the same random prefix."""
-
-    prefix: bytes = field(default_factory=lambda: uuid.uuid4().hex.encode() + b"/")
-
-    def __call__(self, suffix: bytes) -> bytes:
-        return self.prefix + suffix
-
-    def range(self, start: bytes = b"", stop: bytes = b"") -> KeyRange:
-        return KeyRange(self.prefix + start, self.prefix + stop if stop else prefix_stop(self.prefix))
-
-
 @pytest.fixture
 def large_store(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every store count as one that is too large to be read as a whole without being asked for it."""
@@ -167,43 +151,6 @@ def open_store(
     gateways = request.getfixturevalue("hbase_url")
     address = StoreURL.parse(gateways if adapter == "hbase-thrift2" else gateways.partition("?")[0])
     return lambda: HBaseStore.from_url(address)
-
-
-@pytest.fixture(scope="session")
-def store(open_store: Callable[[], Store]) -> Iterator[Store]:
-    with open_store() as store:
-        yield store
-
-
-@pytest.fixture(scope="session")
-def table(store: Store) -> Iterator[str]:
-    """A table with a family for each rule: one version, three versions, three versions for an hour."""
-    name = f"contract_{uuid.uuid4().hex[:12]}"
-    families = (FamilySchema("one"), FamilySchema("three", versions=3), FamilySchema("hour", versions=3, ttl=3600))
-    store.create_table(TableSchema(name, families))
-    yield name
-    store.drop_table(name)
-
-
-@pytest.fixture
-def space() -> Space:
-    return Space()
-
-
-@pytest.fixture
-def new_table(store: Store) -> Iterator[Callable[..., str]]:
-    """Create a table of the test's own; it is dropped at the end, if the test has not done so."""
-    names: list[str] = []
-
-    def create(*families: FamilySchema, split_keys: tuple[bytes, ...] = ()) -> str:
-        name = f"contract_{uuid.uuid4().hex[:12]}"
-        store.create_table(TableSchema(name, families or (FamilySchema("f"),), split_keys))
-        names.append(name)
-        return name
-
-    yield create
-    for name in set(names) & set(store.tables()):
-        store.drop_table(name)
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from test_store_contract import (  # noqa: F401 - tests, which run here on another store
+    property_examples,
     test_a_backward_scan_gives_the_same_rows,
     test_a_bad_mutation_is_refused_and_spoils_no_other,
     test_a_closed_store_says_so,

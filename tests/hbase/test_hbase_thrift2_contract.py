@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from test_store_contract import (  # noqa: F401 - tests, which run here on another store
+    property_examples,
     test_a_bad_mutation_is_refused_and_spoils_no_other,
     test_a_column_keeps_its_newest_versions_whatever_order_they_come_in,
     test_a_limit_counts_only_rows_that_come,

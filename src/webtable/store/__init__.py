@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from webtable._importable import install_of
 from webtable.errors import CapabilityError, InvalidArgument, StoreRefused
 from webtable.store.capabilities import Capabilities
-from webtable.store.deadline import CallCancelled, Deadline, attempts, cancelled_by
+from webtable.store.deadline import CallCancelled, Deadline, attempts, cancelled_by, of_call
 from webtable.store.health import Check, Space
 from webtable.store.observed import Call, WrappedStore
 from webtable.store.port import Store
@@ -61,6 +61,7 @@ __all__ = [
     "adapter_of",
     "attempts",
     "cancelled_by",
+    "of_call",
     "open_store",
     "table_of",
     "without_secrets",

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from webtable import Page, WebTable
     from webtable.testing.pages import MakeWarc, RawResponse
 
+# Its tests are no test module of pytest's own finding, and an assert there should say what was compared.
+pytest.register_assert_rewrite("webtable.testing.store_contract")
+
 
 @pytest.fixture
 def table(tmp_path: Path) -> Iterator[WebTable]:
