@@ -11,9 +11,9 @@ from test_missing_tables import drop
 import webtable
 from store_differences import with_thrift1
 from webtable.errors import InvalidArgument, StoreUnavailable
+from webtable.records import TypedColumn
 from webtable.repository.indexes.states import Indexes
 from webtable.repository.upkeep.queue import DEAD_AFTER_SECONDS, RecountQueue
-from webtable.records import TypedColumn
 from webtable.rowkey import CompositeKey, Text
 from webtable.schema import LAYOUT_ROW, IndexState, meta_table, option_column, option_json
 from webtable.store import NewCell, Put, open_store

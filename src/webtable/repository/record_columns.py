@@ -75,6 +75,8 @@ class RecordColumns:
 
         Bytes that are given for the cell of a typed column must be such a value. Raises `InvalidArgument`.
         """
+        if not self.typed:
+            return dict(cells)
         made: dict[str, Any] = {}
         for name, value in cells.items():
             if (declared := self._by_name.get(name)) is not None:
