@@ -241,9 +241,8 @@ def _value_of(declared: TypedColumn) -> Any:
 
 
 def _typed_value(declared: TypedColumn, value: Any, *, is_json: bool) -> Any:
-    parsers: dict[str, Any] = {"time": datetime.fromisoformat, "json": msgspec.json.decode}
-    parsers |= {"bytes": _base64} if is_json else {}
-    is_parsed = isinstance(value, str) and declared.type in parsers
+    parsers: dict[str, Any] = {"time": datetime.fromisoformat, "json": msgspec.json.decode, "bytes": _base64}
+    is_parsed = isinstance(value, str) and declared.type in parsers and (is_json or declared.type != "bytes")
     return _parsed(declared.name, value, parsers[declared.type]) if is_parsed else value
 
 
