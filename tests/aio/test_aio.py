@@ -202,6 +202,27 @@ def test_rows_under_any_key_go_in_and_come_out(url):
     assert first[0].values["number"] == 1
 
 
+def test_typed_rows_of_a_table_have_the_same_methods(url):
+    key, columns = webtable.rowkey.CompositeKey(Text("name")), [webtable.records.TypedColumn("size", "int")]
+
+    async def main():
+        async with aio.KeyedTable.open(url, key, columns=columns, create=True) as table:
+            outcomes = []
+            async with table.writer(on_outcome=outcomes.append) as writer:
+                await writer.put({"name": "a"}, {"size": 1})
+                await writer.put_many([({"name": "b"}, {"size": "x"}), ({"name": "c"}, {"size": 3})])
+            assert (writer.stored, writer.failed, len(outcomes)) == (2, 1, 3)
+            page = await table.scan().page(1)
+            rest = [record.cells async for record in table.scan(after=page.next_token)]
+            frame = await table.scan(where={"size": 3}).to_dicts(["name"])
+            return page[0].cells, rest, frame, await table.count(), await table.history("size", name="a")
+
+    first, rest, frame, count, history = asyncio.run(main())
+
+    assert (first, rest, frame, count) == ({"size": 1}, [{"size": 3}], [{"name": "c"}], 2)
+    assert [version.value for version in history] == [1]
+
+
 TYPED = """
 import asyncio
 from webtable import Page, aio

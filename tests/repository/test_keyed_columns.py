@@ -28,6 +28,7 @@ from webtable.errors import (
     UnknownColumn,
     WriteFailed,
 )
+from webtable.formats import read_records, write
 from webtable.records import RecordOutcome, RecordVersion, TypedColumn, layout_of
 from webtable.rowkey import (
     Bytes,
@@ -421,6 +422,28 @@ class TestFrames:
         ]
         (line,) = log.scan(ALL).to_dicts()
         assert (line["day"], line["values.timestamp"], line["timestamp"]) == ("2026-03-01", "t", NOON)
+
+    def test_columns_may_have_the_names_of_those_of_pages(self, table, tmp_path, monkeypatch):
+        parquet = pytest.importorskip("pyarrow.parquet")
+        monkeypatch.setattr("webtable.repository.answers.arrow.GROUP_ROWS", 2)
+        monkeypatch.setattr("webtable.repository.answers.arrow.BATCH_ROWS", 2)
+        columns = [TypedColumn("url", "text"), TypedColumn("body", "bytes"), TypedColumn("title", "int")]
+        source, target = (table(columns=columns) for _ in range(2))
+        source.put_many((row(number), {"body": b"\xff" if number else b"text"}) for number in range(5))
+        source.put(row(5), {"url": "b", "title": 1})
+
+        assert source.scan(ALL).to_parquet(tmp_path / "t.parquet") == 6
+        write(source.scan(ALL), tmp_path / "t.jsonl")
+
+        assert target.put_many(read_records(tmp_path / "t.jsonl", target)) == 6
+        assert list(target.scan(ALL)) == list(source.scan(ALL))
+        assert parquet.read_table(tmp_path / "t.parquet")["body"].to_pylist() == [b"text", *[b"\xff"] * 4, None]
+
+    def test_batches_of_records_are_bounded_by_the_bytes_of_their_cells(self, chat, monkeypatch):
+        monkeypatch.setattr("webtable.repository.answers.arrow.BATCH_BYTES", 1_000)
+        chat.put_many((row(number), {"text": "x" * 400}) for number in range(9))
+
+        assert [batch.num_rows for batch in chat.scan(ALL).to_arrow()] == [3, 3, 3]
 
     def test_a_qualifier_that_is_not_text_is_escaped_in_frames_and_files(self, chat):
         chat.store.write(chat.table, [Put(ROOM.encode(**row()), [NewCell(b"d:\xff", 1, b"x")])])

@@ -234,7 +234,8 @@ def _jsonl(records: Iterable[Any], columns: Sequence[Column], for_terminal: bool
 
 def _member(column: Column, record: Any) -> tuple[str, Any]:
     value = column.of(record)
-    return body_to_json(value) if column.name == "body" and value is not None else (column.name, value)
+    is_body = column.name == "body" and value is not None and not hasattr(record, "cells")  # of a page, not a record
+    return body_to_json(value) if is_body else (column.name, value)
 
 
 # --- Parquet ----------------------------------------------------------------------------------------------------------

@@ -419,14 +419,12 @@ def checked_row(row: object, columns: RecordColumns) -> tuple[Mapping[str, Any],
 
     Raises `InvalidArgument` for anything but such a tuple, or a mapping of names to the values of both.
     """
+    # A mapping last: to find out whether something is one takes long.
+    if isinstance(row, tuple | list) and len(row) in (2, 3):
+        return row[0], row[1], row[2] if len(row) == 3 else None
     if isinstance(row, Mapping):
         return columns.row(row)
-    if not isinstance(row, tuple | list) or len(row) not in (2, 3):
-        raise errors.InvalidArgument(f"rows: {shown(row)} must be a pair of values and cells")
-    values, cells = row[:2]
-    if not isinstance(values, Mapping):
-        raise errors.InvalidArgument(f"values={values!r} must be the values of the key's fields, by name")
-    return values, cells, row[2] if len(row) == 3 else None
+    raise errors.InvalidArgument(f"rows: {shown(row)} must be a pair of values and cells")
 
 
 def new_cells(row: bytes, cells: Mapping[str, Any], timestamp: int, reader: RecordReader) -> list[NewCell]:

@@ -75,6 +75,8 @@ class RecordColumns:
 
         Bytes that are given for the cell of a typed column must be such a value. Raises `InvalidArgument`.
         """
+        if not self.typed:
+            return dict(cells)
         made: dict[str, Any] = {}
         for name, value in cells.items():
             if (declared := self._by_name.get(name)) is not None:
@@ -239,9 +241,8 @@ def _value_of(declared: TypedColumn) -> Any:
 
 
 def _typed_value(declared: TypedColumn, value: Any, *, is_json: bool) -> Any:
-    parsers: dict[str, Any] = {"time": datetime.fromisoformat, "json": msgspec.json.decode}
-    parsers |= {"bytes": _base64} if is_json else {}
-    is_parsed = isinstance(value, str) and declared.type in parsers
+    parsers: dict[str, Any] = {"time": datetime.fromisoformat, "json": msgspec.json.decode, "bytes": _base64}
+    is_parsed = isinstance(value, str) and declared.type in parsers and (is_json or declared.type != "bytes")
     return _parsed(declared.name, value, parsers[declared.type]) if is_parsed else value
 
 

@@ -124,6 +124,7 @@ def _next_piece(records: Iterator[Any]) -> list[Any]:
         piece.append(record)
         size += len(getattr(record, "body", None) or b"")
         size += LINK_BYTES * len(getattr(record, "outlinks", None) or ())
+        size += sum(len(cell) for cell in getattr(record, "cells", {}).values() if isinstance(cell, bytes | str))
         if size >= BATCH_BYTES:
             break
     return piece

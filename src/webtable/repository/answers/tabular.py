@@ -113,7 +113,9 @@ class Tabular(ShowsItself, Generic[T]):
         50,000 rows. Raises what `to_arrow` does, and `OSError`.
         """
         reader = self.to_arrow(columns, names=names)
-        return write_parquet(reader, path, "url" if "url" in reader.schema.names else None)
+        # A column of records may have any name; only that of pages has their addresses in order.
+        has_urls = any(column.name == "url" and column.form == "url" for column in self._columns.all)
+        return write_parquet(reader, path, "url" if has_urls and "url" in reader.schema.names else None)
 
     def to_dicts(self, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Return the results as dicts, by names of *columns*; raises `UnknownColumn`, `InvalidArgument`."""
