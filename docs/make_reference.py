@@ -64,6 +64,23 @@ def _is_abstract(member: griffe.Object | griffe.Alias) -> bool:
     return member.is_function and any(mark.callable_path == "abc.abstractmethod" for mark in member.decorators)
 
 
+def _is_field(member: griffe.Object | griffe.Alias) -> bool:
+    """Whether *member* has a type and no docstring: that of the class explains it, where its name does not."""
+    return bool(
+        not member.is_alias
+        and member.is_attribute
+        and member.is_public
+        and not member.name.startswith("_")
+        and not member.docstring
+        and str(member.annotation or "Final") != "Final"
+    )
+
+
+def _field(member: griffe.Object | griffe.Alias) -> str:
+    # What a method assigns to an instance is an expression of that method, and no default.
+    return _signature(member) if "class-attribute" in member.labels else f"{member.name}: {member.annotation}"
+
+
 def _written(found: griffe.Object | griffe.Alias, name: str, level: str) -> Iterator[str]:
     yield f"{level} {name}\n"
     if signature := _signature(found):
@@ -83,6 +100,8 @@ def _signature(found: griffe.Object | griffe.Alias) -> str:
         parameters = [parameter for parameter in found.parameters if parameter.name != "self"]
         bases = ", ".join(map(str, found.bases))
         head = f"class {name}({bases})" if bases else f"class {name}"
+        if fields := [_field(member) for member in found.members.values() if _is_field(member)]:
+            head += ":\n" + "".join(f"    {line}\n" for line in fields)
         return f"{head}\n{_call(name, parameters)}" if parameters else head
     if found.is_function:
         parameters = [parameter for parameter in found.parameters if parameter.name not in ("self", "cls")]

@@ -53,3 +53,33 @@ def test_what_is_not_there_is_answered_with_what_resembles_it(run):
     assert (result.code, result.out) == (2, "")
     assert "did you mean 'questions'" in result.err
     assert "for the command: webtable ingest --help" in run("help", "ingest").err
+
+
+@pytest.mark.parametrize(
+    ("topic", "suggestion"),
+    [
+        ("tabel", "did you mean 'api/table'"),
+        ("table", "did you mean 'api/table'"),
+        ("api/tabel", "did you mean 'api/table'"),
+        ("scrpay", "did you mean 'scrapy' or 'api/scrapy'"),
+        ("xyzzy", "webtable help lists the pages"),
+    ],
+)
+def test_a_page_of_the_reference_is_suggested_by_its_last_part(run, topic, suggestion):
+    result = run("help", topic)
+
+    assert result.code == 2
+    assert suggestion in result.err
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("Cell", "    timestamp: int\n"),  # of a named tuple
+        ("Wanted", "    versions: int = 1\n"),  # of a struct
+        ("Delete", "    columns: Sequence[bytes] | None = None\n"),  # of a dataclass
+        ("Store", "    timeout: float\n"),  # of any other class
+    ],
+)
+def test_a_class_is_shown_with_its_fields(run, name, field):
+    assert field in run("help", name).out

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 commands: Final = typer.Typer()
 _TITLE: Final = re.compile(r"^# (.*)", re.MULTILINE)
 _REFERENCE: Final = "api/"
+_MOST: Final = 3  # suggestions
 
 
 @documented(commands)
@@ -90,7 +91,10 @@ def _sections(page: str, name: str) -> list[str]:
 
 
 def _unknown(topic: str, pages: dict[str, Traversable]) -> str:
-    close = get_close_matches(topic, pages, cutoff=0.5)
+    # By their last parts: who looks for the table need not know that it is in the reference.
+    last = {name: name.removeprefix(_REFERENCE) for name in pages}
+    matches = get_close_matches(topic.removeprefix(_REFERENCE), {*last.values()}, cutoff=0.5)
+    close = [name for match in matches for name in pages if last[name] == match][:_MOST]
     meant = f"; did you mean {' or '.join(map(repr, close))}?" if close else "; webtable help lists the pages"
     command = f"; for the command: webtable {topic} --help" if topic in COMMANDS else ""
     return f"topic={topic[:100]!r}: the docs have no such page, and the reference no such name{meant}{command}"
