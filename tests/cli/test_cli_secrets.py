@@ -28,6 +28,8 @@ from webtable.cli.session import CommandSession
 from webtable.questions import LISTINGS
 from webtable.repository.table.groups import TableIndexes
 from webtable.repository.upkeep import repair
+from webtable.schema import FamilySchema, TableSchema
+from webtable.store import NewCell, Put, open_store
 from webtable.testing import write_warc
 
 pytest.importorskip("matplotlib")
@@ -198,6 +200,17 @@ def said(words: list[str], store: str) -> list[str]:
     return [store if word == "STORE" else word for word in ["-s", store, *words]]
 
 
+def create_foreign(url: str) -> None:
+    """A table as other programs make it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the password in it
+        store, table = open_store(url)
+    with store:
+        store.create_table(TableSchema(table, [FamilySchema("content"), FamilySchema("metadata")]))
+        cells = [NewCell(b"metadata:url", 1, HOME.encode()), NewCell(b"content:html", 1, b"x")]
+        store.write(table, [Put(b"a", cells)])
+
+
 NOT_IN_MEMORY = dict.fromkeys(
     ("backup create", "backup rescue", "backup snapshot", "search-index create", "search-index refresh"), 3
 ) | {"search-index state": 1, "crawl": 2}
@@ -219,6 +232,10 @@ def test_a_command_that_succeeds_shows_no_secret(store: None, seen: Seen, name: 
     if name == "import":
         assert seen.run("-s", url, "export", "exported", "all") == 0
         url = ANSWERS.replace("crawl", "imported")
+
+    if name == "adopt":
+        url = ANSWERS.replace("/crawl", "/foreign")
+        create_foreign(url)
 
     if name.startswith("near-duplicate"):
         assert seen.run("-s", url, "index", "add", "similarity") == 0

@@ -232,8 +232,8 @@ def test_a_key_of_another_form_leads_nowhere(key):
         ("{host}{path}x", "at its end"),
         ("{host}{salt}", "text after it"),
         ("{host}/{host}", "twice"),
-        ("{host}{page}", "no part of a key"),
-        ("{salt:99999}{url}", "no part of a key"),
+        ("{host}{page}", "must be one of"),
+        ("{salt:99999}{url}", "must be one of"),
     ],
 )
 def test_a_form_of_keys_without_a_url_is_refused(form, why):
@@ -304,6 +304,17 @@ def test_times_are_text_or_numbers(foreign, target, value):
     page = target.get("https://example.com/a")
     assert page is not None
     assert page.fetched_at == page.last_modified == datetime(2024, 1, 15, 10, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("value", [b"2024", b"soon", b"2024-13-01", b"20241301", b"\xff", b"\0\0\0", b""])
+def test_what_is_no_time_is_not_taken_for_one(foreign, target, value):
+    source = foreign("c", {"example.com/a": {"c:html": b"x", "c:modified": value}})
+
+    adopted = adopt(source, target, columns={"body": "c:html", "last_modified": "c:modified"}, key="{host}{path}")
+
+    page = target.get("https://example.com/a")
+    assert page is not None
+    assert (page.last_modified, adopted.unreadable) == (None, {"last_modified": 1})
 
 
 @pytest.mark.parametrize(
@@ -489,7 +500,7 @@ def test_old_captures_are_refused_before_anything_is_written_where_they_would_be
     [
         ({}, InvalidArgument, "must have the body or the status"),
         ({"columns": {"body": "content:html"}}, InvalidArgument, "and the URL"),
-        ({"columns": {"html": "content:html"}}, InvalidArgument, "did you mean 'body'"),
+        ({"columns": {"html": "content:html"}}, UnknownColumn, "did you mean 'body'"),
         ({"columns": {"body": "content:"}}, InvalidArgument, "qualifier"),
         ({"columns": {"body": "html", "url": "metadata:url"}}, InvalidArgument, "family:qualifier"),
         ({"columns": {"body": "cf:html", "url": "metadata:url"}}, UnknownColumn, "no family 'cf'.*content, metadata"),
@@ -518,7 +529,7 @@ def test_who_opens_a_foreign_table_is_told_to_adopt_it(foreign):
     source = foreign("content metadata outlinks inlinks", {"com.example_": by_hand("https://example.com/", "Home")})
 
     with pytest.raises(
-        TableNotFound, match=r"has rows: if another program made it.*webtable\.maintenance\.adopt"
+        TableNotFound, match=r"If another program made its rows.*webtable\.maintenance\.adopt"
     ) as raised:
         webtable.open(source)
 

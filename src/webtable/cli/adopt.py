@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final, cast
+from typing import TYPE_CHECKING, Annotated, Final
 from uuid import uuid4
 
 import typer
@@ -26,23 +25,9 @@ from webtable.store import StoreURL, open_store
 
 if TYPE_CHECKING:
     from webtable import WebTable
-    from webtable.maintenance import LayoutOptions
 
 
 commands: Final = typer.Typer()
-
-
-class Preset(StrEnum):
-    """Programs whose tables are known."""
-
-    nutch2 = "nutch2"
-
-
-class Scheme(StrEnum):
-    """The scheme of URLs whose keys have none."""
-
-    https = "https"
-    http = "http"
 
 
 @documented(commands)
@@ -61,28 +46,13 @@ def adopt(
         str | None,
         typer.Option(
             metavar="FORM",
-            help="How the keys have the URLs, as in '{salt}:{reversed_host}{path}'; also {host}, {scheme}, {:port}, "
-            "{url}, {salt:2}.",
+            help="How keys have URLs, as in '{salt}:{reversed_host}{path}'; also {host}, {scheme}, {:port}, {url}.",
         ),
     ] = None,
-    scheme: Annotated[Scheme, typer.Option(help="The scheme of URLs whose keys have none.")] = Scheme.https,
-    preset: Annotated[
-        Preset | None, typer.Option(help="The columns and keys of a program, which --columns and --key change.")
-    ] = None,
+    scheme: Annotated[str, typer.Option(help="Of URLs whose keys have none: https or http.")] = "https",
+    preset: Annotated[str | None, typer.Option(help="A program whose columns and keys are known: nutch2.")] = None,
     limit: options.LimitOption = None,
-    salt: options.SaltOption = None,
-    digits: options.DigitsOption = None,
-    ttl: Annotated[
-        str | None, typer.Option(metavar="DAYS|none", help="How long the new table keeps content. Default: always.")
-    ] = None,
-    versions: options.VersionsOption = None,
-    names: options.NamesOption = None,
-    compression: Annotated[options.Compression | None, typer.Option(help="Compression of bodies.")] = None,
-    indexes: options.IndexesOption = None,
-    regions: options.RegionsOption = 1,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Keep a journal beside DST, and continue where an earlier run stopped.")
-    ] = False,
+    resume: options.JournalOption = False,
     rate: Annotated[float | None, typer.Option(metavar="ROWS", help="Read at most this many rows a second.")] = None,
     refresh: options.RefreshOption = True,
     wait: options.WaitOption = None,
@@ -94,6 +64,8 @@ def adopt(
     title, headers, links, whatever --columns names. Headers and links are JSON, lines, or a family with a column for
     each; numbers are text or big-endian integers. What has no column is found in the body and the headers.
 
+    A DST that does not exist is created with the usual layout and no time to live; for another one `create` it before.
+
     SRC is only read, and may be in use. Running it again stores only what is new, so a run may be interrupted and
     repeated. With --dry-run all rows are read, and what would be stored is reported.
 
@@ -104,24 +76,12 @@ def adopt(
         webtable adopt hbase://localhost/domains crawl.db --key '{salt}:{reversed_host}{path}' --columns body=cf:html
         webtable adopt hbase://localhost/webpage hbase://localhost/crawl --preset nutch2 --resume
     """
-    layout = options.layout_options(
-        salt=salt, digits=digits, ttl=ttl, names=names, compression=compression, versions=versions, indexes=indexes
-    )
-    if dry_run and resume:
-        raise InvalidArgument("--dry-run excludes --resume: it reads all rows once")
     own = session(ctx).indexes
     there, here = CommandSession.named(source), CommandSession.named(target, own)
     if StoreURL.parse(there.store).place == StoreURL.parse(here.store).place:
         raise InvalidArgument(f"DST is SRC itself, {there.name}: name another table")
-    read_table = partial(
-        adopt_table,
-        there.store,
-        columns=_columns(columns),
-        key=key,
-        scheme=cast("Any", scheme.value),
-        preset=cast("Any", preset and preset.value),
-        limits=options.parse_limits(limit or []),
-    )
+    fields, limits = _columns(columns), options.parse_limits(limit or [])
+    read_table = partial(adopt_table, there.store, columns=fields, key=key, scheme=scheme, preset=preset, limits=limits)
     patience = options.seconds_of(wait, 0)  # a store that has never answered may be a wrong name
     journal = options.beside(here.store, "adopt") if resume else None
     run = CopyRun(rate, journal=journal, dry_run=dry_run, wait=options.seconds_of(wait))
@@ -130,7 +90,7 @@ def adopt(
         naming(ctx, there)
         when_there(lambda: _check_source(there.store), patience)  # before DST is created
         naming(ctx, here)
-        opened = partial(_opened_target, here, layout, regions, dry_run=dry_run)
+        opened = partial(_opened_target, here, dry_run=dry_run)
         table = stack.enter_context(when_there(opened, patience))
         with run.handling_interrupts(), ProgressBar("adopt", state=lambda: (0, run.now)):
             run.run_once(partial(read_table, table, dry_run=dry_run, rate=rate))
@@ -156,15 +116,13 @@ def _check_source(url: str) -> None:
         store.describe(table)
 
 
-def _opened_target(here: CommandSession, layout: LayoutOptions, regions: int, *, dry_run: bool) -> WebTable:
+def _opened_target(here: CommandSession, *, dry_run: bool) -> WebTable:
     """Return the table to fill, created if it is missing; in a dry run one in memory in its place."""
     try:
-        return here.open(**layout)
+        return here.open()
     except TableNotFound:
-        store = f"memory:{uuid4().hex}" if dry_run else here.store
         # What is adopted is often old.
-        created: LayoutOptions = {"ttl": None, **layout}
-        return webtable.open(store, create=True, regions=1 if dry_run else regions, **created)
+        return webtable.open(f"memory:{uuid4().hex}" if dry_run else here.store, create=True, ttl=None)
 
 
 def _note_left_out(adopted: Adopted) -> None:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, groupby, islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -20,10 +20,10 @@ from webtable import errors
 from webtable._clock import moment_of, now_in_milliseconds
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable._messages import Words
-from webtable.errors import DamagedRow, InvalidArgument
+from webtable.errors import DamagedRow, InvalidArgument, UnknownColumn
 from webtable.page.headers import Headers, http_date, redirect_target
 from webtable.page.json_lines import headers_in_row, page_with, time_in_row
-from webtable.page.parts import Link, meant
+from webtable.page.parts import Link, unknown_column
 from webtable.repository.copying import (
     ROWS_AT_ONCE,
     Copied,
@@ -58,13 +58,16 @@ if TYPE_CHECKING:
 # --- Keys -------------------------------------------------------------------------------------------------------------
 
 
-_KEY_FIELDS: Final = {
+_HOST = rb"(?P<%b>\[[0-9A-Fa-f:.]+\]|[^/?#STOP]+)"
+_KEY_PARTS: Final = {
+    **{name: _HOST.replace(b"%b", name.encode()) for name in ("host", "reversed_host")},
     "scheme": rb"(?P<scheme>https?)",
     ":port": rb"(?::(?P<port>\d{1,5}))?",
     "path": rb"(?P<path>.*)",
     "url": rb"(?P<url>.+)",
+    "salt": rb"[^STOP]*",
 }
-_SALT = re.compile(r"salt(?::(\d{1,4}))?")
+"""Patterns by the names of parts; STOP is what follows."""
 
 
 # Whatever key a stranger has put, matching takes linear time: no part of a pattern can match where the next one begins.
@@ -85,19 +88,16 @@ class KeyForm:
             raise InvalidArgument(f"scheme={scheme!r} must be https or http")
         self._form, self._scheme = form, scheme
         pieces = re.split(r"\{([^{}]*)\}", form)
-        names = pieces[1::2]
-        if not {"url", "host", "reversed_host"}.intersection(names):
-            raise InvalidArgument(f"key={form!r} must have {{host}}, {{reversed_host}} or {{url}}")
+        names, texts = pieces[1::2], pieces[2::2]
         pattern = re.escape(pieces[0].encode())
-        for name, text, following in zip(names, pieces[2::2], [*names[1:], ""], strict=True):
-            stop = text[:1] or (":" if following == ":port" else "")
+        for name, text, following in zip(names, texts, [*names[1:], ""], strict=True):
             if name in ("path", "url") and (text or following):
                 raise InvalidArgument(f"key={form!r}: {{{name}}} must be at its end")
+            stop = text[:1] or (":" if following == ":port" else "")
             pattern += self._pattern(name, stop.encode()) + re.escape(text.encode())
-        try:
-            self._keys = re.compile(pattern, re.DOTALL)
-        except re.error as exc:
-            raise InvalidArgument(f"key={form!r} has a part twice: {exc}") from exc
+        if len({"url", "host", "reversed_host"}.intersection(names)) != 1 or len(set(names)) < len(names):
+            raise InvalidArgument(f"key={form!r} must have {{host}}, {{reversed_host}} or {{url}}, and no part twice")
+        self._keys = re.compile(pattern, re.DOTALL)
 
     def url_of(self, key: bytes) -> str:
         """Return the URL for *key*; raises `ValueError` for a key that does not have the form."""
@@ -115,19 +115,12 @@ class KeyForm:
         return f"{parts.get('scheme', self._scheme)}://{host}{f':{port}' if port else ''}{slash}{path}"
 
     def _pattern(self, name: str, stop: bytes) -> bytes:
-        if name in ("host", "reversed_host"):
-            return rb"(?P<%b>\[[0-9A-Fa-f:.]+\]|[^/?#%b]+)" % (name.encode(), re.escape(stop))
-        salt = _SALT.fullmatch(name)
-        if salt and salt[1]:
+        if salt := re.fullmatch(r"salt:(\d{1,4})", name):
             return b".{%d}" % int(salt[1])
-        if salt and stop:
-            return b"[^%b]*" % re.escape(stop)
-        if salt:
-            raise InvalidArgument(f"key={self._form!r}: {{salt}} needs a text after it, or a length, as in {{salt:2}}")
-        if name not in _KEY_FIELDS:
-            parts = ", ".join(f"{{{part}}}" for part in ("host", "reversed_host", *_KEY_FIELDS, "salt"))
-            raise InvalidArgument(f"key={self._form!r}: {{{name}}} is no part of a key; these are {parts}")
-        return _KEY_FIELDS[name]
+        if name not in _KEY_PARTS or (name == "salt" and not stop):
+            parts = ", ".join(f"{{{part}}}" for part in ("salt:2", *_KEY_PARTS))
+            raise InvalidArgument(f"key={self._form!r}: {{{name}}} must be one of {parts}; {{salt}} has text after it")
+        return _KEY_PARTS[name].replace(b"STOP", re.escape(stop))
 
 
 # --- Values -----------------------------------------------------------------------------------------------------------
@@ -137,7 +130,6 @@ class KeyForm:
 
 _UNREADABLE = (ValueError, TypeError, OverflowError, RecursionError, msgspec.MsgspecError)
 _NUMBER = re.compile(rb"\s*(\d{1,19})(?:\.0*)?(?:\s.*)?", re.DOTALL)
-_MILLISECONDS_FROM = 1e11  # as seconds, that is in the year 5138
 
 
 def _number(value: bytes) -> int:
@@ -162,9 +154,9 @@ def _time(value: bytes) -> datetime:
     text = value.decode().strip()
     if re.fullmatch(r"\d{8}|\d{14}", text):
         return datetime.strptime(text.ljust(14, "0"), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
-    if re.fullmatch(r"\d{1,13}(\.\d{1,9})?", text):
+    if re.fullmatch(r"\d{9,13}(\.\d{1,9})?", text):
         number = float(text)
-        return moment_of(round(number if number >= _MILLISECONDS_FROM else number * 1000))
+        return moment_of(round(number if number >= 1e11 else number * 1000))  # as seconds that is the year 5138
     of_http = http_date(text) if text[:1].isalpha() else None
     return of_http or time_in_row(text)
 
@@ -182,19 +174,14 @@ def _links(value: bytes) -> list[Link]:
     """Return the links in *value*, which may be relative to their page."""
     if value.lstrip()[:1] not in (b"{", b"["):
         return [Link(url, anchor) for url, _, anchor in (line.partition("\t") for line in value.decode().splitlines())]
-    entries = msgspec.json.decode(value, type=dict[str, str | None] | list[str | list[str] | dict[str, Any]])
+    entries = msgspec.json.decode(value, type=dict[str, Any] | list[str | list[Any] | dict[str, Any]])
     return [_link(entry) for entry in (entries.items() if isinstance(entries, dict) else entries)]
 
 
-def _link(entry: str | Sequence[str | None] | Mapping[str, Any]) -> Link:
-    if isinstance(entry, str):
-        return Link(entry)
+def _link(entry: str | Sequence[Any] | Mapping[str, Any]) -> Link:
     if isinstance(entry, Mapping):
-        entry = [entry.get("url", entry.get("href")), entry.get("anchor", entry.get("text")), entry.get("rel")]
-    texts = [text or "" for text in entry[:3]]
-    if not texts or not all(isinstance(text, str) for text in texts):
-        raise TypeError("a link is a URL, or a URL and its anchor")
-    return Link(*texts)
+        entry = (entry.get("url", entry.get("href")), entry.get("anchor", entry.get("text")), entry.get("rel"))
+    return Link(*(str(text or "") for text in ([entry] if isinstance(entry, str) else entry[:3])))
 
 
 _TEXTS = ("url", "title", "content_type", "charset", "etag", "redirect_to", "canonical", "description", "language")
@@ -207,8 +194,11 @@ _READERS: Final[Mapping[str, Callable[[bytes], Any]]] = {
     "headers": _headers,
     "outlinks": _links,
 }
-_FAMILIES: Final = ("headers", "outlinks")
-"""The fields that a whole family may have, with a column for each header or link."""
+_FAMILIES: Final[Mapping[str, Callable[[Sequence[tuple[bytes, bytes]]], Any]]] = {
+    "headers": Headers,
+    "outlinks": lambda pairs: [Link(url.decode(), anchor.decode()) for url, anchor in pairs],
+}
+"""What reads the fields that a whole family may have, with a column for each header or link."""
 _NEEDED: Final = ("url", "status", "fetched_at")
 """The fields without which a capture would be a wrong one: if one of them cannot be read, it is left out."""
 
@@ -238,14 +228,7 @@ def _nutch_status(number: int, has_body: bool) -> int | None:
 
 # Without f:ts: after `updatedb` that is when to fetch the page next. The timestamp of f:cnt is from the fetch.
 _NUTCH2: Final = TablePreset(
-    {
-        "body": "f:cnt",
-        "status": "f:st",
-        "content_type": "f:typ",
-        "title": "p:t",
-        "headers": "h:",
-        "outlinks": "ol:",
-    },
+    {"body": "f:cnt", "status": "f:st", "content_type": "f:typ", "title": "p:t", "headers": "h:", "outlinks": "ol:"},
     "{reversed_host}:{scheme}{:port}{path}",
     _nutch_status,
 )
@@ -260,9 +243,7 @@ def _preset(name: str | None, columns: Mapping[str, str] | None, key: str | None
     preset = preset._replace(columns={**preset.columns, **(columns or {})}, key=key or preset.key)
     for field_name, column in preset.columns.items():
         if field_name not in _READERS:
-            close = meant(field_name, _READERS)
-            fields = ", ".join(_READERS)
-            raise InvalidArgument(f"columns={field_name!r} is no field of a page{close}; these are {fields}")
+            raise UnknownColumn(unknown_column(field_name, "page", _READERS))
         if column.endswith(":") and field_name not in _FAMILIES:
             raise InvalidArgument(f"columns={field_name!r}: {column!r} must have a qualifier after its family")
     if not {"body", "status"}.intersection(preset.columns) or (preset.key is None and "url" not in preset.columns):
@@ -323,16 +304,11 @@ class ForeignTable:
     table: str
     columns: Mapping[str, bytes]
     """The columns by field, families with a colon at their end."""
-    key: KeyForm | None
+    key: KeyForm
     status: Callable[[int, bool], int | None]
     limits: ReadLimits
     versions: int
     counts: AdoptionCounts
-
-    @property
-    def name(self) -> str:
-        """The store's URL and the table's name."""
-        return f"{self.store.name}/{self.table}"
 
     def groups(self, after: bytes, limit: RateLimit) -> Iterator[list[Row]]:
         """Yield the rows after the key *after*, about 8 MiB at once."""
@@ -343,13 +319,6 @@ class ForeignTable:
             yield group
             limit.wait(len(group))
 
-    def first_before(self, timestamp: int) -> tuple[bytes, int] | None:
-        """Return the key of a row with a capture before the *timestamp*, and when that was; None if there is none."""
-        column = self.columns.get("body", self.columns.get("status", b""))
-        wanted = Wanted([column], time_range=TimeRange(0, timestamp))
-        row = next(self.store.scan(self.table, [ALL_KEYS], wanted, limit=1), None)
-        return None if row is None else (row.key, row.cells[column][0].timestamp)
-
     def captures(self, rows: Sequence[Row]) -> Iterator[list[Page]]:
         """Yield the captures of each of *rows*, oldest first."""
         families = [self._family(name, rows) for name in _FAMILIES if self.columns.get(name, b"").endswith(b":")]
@@ -358,9 +327,7 @@ class ForeignTable:
             for family in families:
                 cells.update(next(family))
             # Last, as a field may have a column in such a family.
-            captures = self._captures(Row(row.key, {**cells, **row.cells}))
-            self.counts.add(empty=captures is None)
-            yield captures or []
+            yield self._captures(Row(row.key, {**cells, **row.cells}))
 
     def _family(self, name: str, rows: Sequence[Row]) -> Iterator[Mapping[bytes, Sequence[Cell]]]:
         """Yield the cells of the family with the field *name*, of each of *rows*; one more than the limit allows."""
@@ -384,22 +351,21 @@ class ForeignTable:
             cells = cells or row.cells.get(self.columns.get(name, b""), ())
         return [cell.timestamp for cell in cells]
 
-    def _captures(self, row: Row) -> list[Page] | None:
-        """Return the captures of *row*, oldest first; None if it has none."""
+    def _captures(self, row: Row) -> list[Page]:
+        """Return the captures of *row*, oldest first."""
         captures: dict[datetime, Page] = {}
-        is_empty = True
+        is_damaged = False
         until: float = math.inf
         for timestamp in self._timestamps(row):
             try:
-                page = self._capture(row, timestamp, until, captures)
-                if page is not None:
+                if page := self._capture(row, timestamp, until, captures):
                     captures[page.fetched_at] = page
-                is_empty = is_empty and page is None
             except DamagedRow as error:
                 self.counts.add_damaged(error)
-                is_empty = False
+                is_damaged = True
             until = timestamp
-        return None if is_empty else sorted(captures.values(), key=lambda page: page.fetched_at)
+        self.counts.add(empty=not (captures or is_damaged))
+        return sorted(captures.values(), key=lambda page: page.fetched_at)
 
     def _capture(self, row: Row, timestamp: int, until: float, newer: Mapping[datetime, Page]) -> Page | None:
         """Return the capture of *row* at the *timestamp*, before the one at *until*; None if it is no capture.
@@ -411,13 +377,13 @@ class ForeignTable:
         url: str | None = None
         try:
             moment = moment_of(timestamp)
-            url = canonical_url(self._url(row, timestamp, until))
+            own = _cell_at(row.cells.get(self.columns.get("url", b""), ()), timestamp, until)
+            url = canonical_url(own.value.decode() if own else self.key.url_of(row.key))
         except _UNREADABLE as exc:
             raise DamagedRow(row.key, url, f"of the timestamp {timestamp}: {exc}") from exc
         for name, column in self.columns.items():
             try:
-                value = self._value(name, row, column, timestamp, until)
-                if value is not None:
+                if (value := self._value(name, row, column, timestamp, until)) is not None:
                     values[name] = value
             except _UNREADABLE as exc:
                 error = DamagedRow(row.key, url, f"its {name} ({column.decode(errors='replace')}): {exc}")
@@ -437,42 +403,28 @@ class ForeignTable:
             values["outlinks"] = self._resolved(url, values["outlinks"])
         return page_with({**values, "url": url})
 
-    def _url(self, row: Row, timestamp: int, until: float) -> str:
-        cell = _cell_at(row.cells.get(self.columns.get("url", b""), ()), timestamp, until)
-        if cell is not None:
-            return cell.value.decode()
-        if self.key is None:
-            raise ValueError("it has no URL")
-        return self.key.url_of(row.key)
-
     def _value(self, name: str, row: Row, column: bytes, timestamp: int, until: float) -> Any:
+        read: Callable[[Any], Any]
+        value: Any = None
         if column.endswith(b":"):
-            return self._of_family(name, row, column, timestamp, until)
-        cell = _cell_at(row.cells.get(column, ()), timestamp, until)
-        if cell is None:
+            names = [
+                of_row for of_row in row.cells if of_row.startswith(column) and of_row not in self.columns.values()
+            ]
+            cells = ((qualified, _cell_at(row.cells[qualified], timestamp, until)) for qualified in names)
+            value = [(qualified[len(column) :], cell.value) for qualified, cell in cells if cell] or None
+            read, size = _FAMILIES[name], sum(map(len, chain.from_iterable(value or ())))
+        elif cell := _cell_at(row.cells.get(column, ()), timestamp, until):
+            read, value, size = _READERS[name], cell.value, len(cell.value)
+        if value is None:
             return None
-        sizes = {"body": self.limits.record, "outlinks": 4 * self.limits.link_text}
-        if len(cell.value) > (size := sizes.get(name, self.limits.head)):
-            raise ValueError(f"it has {len(cell.value):,} bytes, over the limit of {size:,}")
-        value = _READERS[name](cell.value)
+        if size > (
+            limit := {"body": self.limits.record, "outlinks": 4 * self.limits.link_text}.get(name, self.limits.head)
+        ):
+            raise ValueError(f"it has {size:,} bytes, over the limit of {limit:,}")
+        value = read(value)
         if name == "headers" and len(value) > self.limits.fields:
             raise ValueError(f"it has over {self.limits.fields:,} headers")
         return value
-
-    def _of_family(self, name: str, row: Row, family: bytes, timestamp: int, until: float) -> Any:
-        names = [column for column in row.cells if column.startswith(family)]
-        cells = ((column, _cell_at(row.cells[column], timestamp, until)) for column in names)
-        own = self.columns.values()
-        pairs = [(column[len(family) :], cell.value) for column, cell in cells if cell and column not in own]
-        if not pairs:
-            return None
-        if name == "outlinks":
-            return [Link(url.decode(), anchor.decode()) for url, anchor in pairs]
-        if len(pairs) > self.limits.fields:
-            raise ValueError(f"it has over {self.limits.fields:,} headers")
-        if sum(len(header) + len(value) for header, value in pairs) > self.limits.head:
-            raise ValueError(f"it has over {self.limits.head:,} bytes")
-        return Headers(pairs)
 
     def _resolved(self, url: str, links: Sequence[Link]) -> tuple[Link, ...]:
         """Return the *links* of the page *url* that lead to pages, as many of the first as the limits allow."""
@@ -491,13 +443,8 @@ class ForeignTable:
 # A title, say, is often written after its body (Nutch parses later), or only when it changes.
 def _cell_at(cells: Sequence[Cell], timestamp: int, until: float) -> Cell | None:
     """Return the one of *cells*, newest first, that was there at the *timestamp*, else the next before *until*."""
-    after = None
-    for cell in cells:
-        if cell.timestamp <= timestamp:
-            return cell
-        if cell.timestamp < until:
-            after = cell
-    return after
+    newest = next((cell for cell in cells if cell.timestamp <= timestamp), None)
+    return newest or next((cell for cell in reversed(cells) if cell.timestamp < until), None)
 
 
 # --- The adoption -----------------------------------------------------------------------------------------------------
@@ -509,8 +456,8 @@ def adopt(
     *,
     columns: Mapping[str, str] | None = None,
     key: str | None = None,
-    scheme: Literal["https", "http"] = "https",
-    preset: Literal["nutch2"] | None = None,
+    scheme: str = "https",
+    preset: str | None = None,
     limits: ReadLimits = DEFAULT_LIMITS,
     dry_run: bool = False,
     resume: str | PathLike[str] | None = None,
@@ -539,14 +486,15 @@ def adopt(
     the journal.
     """
     limit, form, context = RateLimit(rate), _preset(preset, columns, key), target._context
-    key_form = None if form.key is None else KeyForm(form.key, scheme)
+    key_form = KeyForm(form.key or "{url}", scheme)
     if dry_run and resume is not None:
         raise InvalidArgument("resume= and dry_run=True exclude each other: a dry run reads all rows")
     store, table = open_store(source)
+    name = f"{store.name}/{table}"
     with store:
         if StoredWebTable.read(store, table) is not None:
             copy = Words("table.maintenance.copy", "webtable copy SRC DST")
-            raise InvalidArgument(f"source={store.name}/{table} is a web table: use ", copy)
+            raise InvalidArgument(f"source={name} is a web table: use ", copy)
         families = {family.name: family for family in store.describe(table).schema.families}
         stored = {name: cell_name(column, families) for name, column in form.columns.items()}
         versions = min(max(family.versions for family in families.values()), context.layouts.recent().versions)
@@ -556,19 +504,18 @@ def adopt(
         job = f"adopt into {context.name}, with {dict(form.columns)} {form.key} {scheme}"
         with Journal(resume, job, CopyPlaces, seconds=0).alone("adopt") as journal:
             walk = partial(_adopted, foreign, context, limit, dry_run=dry_run)
-            walked(journal, foreign.name, context, walk, counts, on_copied)
+            walked(journal, name, context, walk, counts, on_copied)
     return counts.copied()
 
 
 def _check_kept(foreign: ForeignTable, target: TableContext) -> None:
     """Raise `ExpiredCapture` if the *target* would drop a page of the foreign table for its age."""
-    ttl = target.layout.ttl
+    ttl, column = target.layout.ttl, foreign.columns.get("body", foreign.columns.get("status", b""))
     if ttl is None or "fetched_at" in foreign.columns:
         return
-    capture = foreign.first_before(now_in_milliseconds() - ttl * 1000 + 1)
-    if capture is not None:
-        key, timestamp = capture
-        raise too_old(key_text(key[:200]), timestamp, ttl, target.name)
+    past = Wanted([column], time_range=TimeRange(0, now_in_milliseconds() - ttl * 1000 + 1))
+    for row in foreign.store.scan(foreign.table, [ALL_KEYS], past, limit=1):
+        raise too_old(key_text(row.key[:200]), row.cells[column][0].timestamp, ttl, target.name)
 
 
 def _adopted(
@@ -583,19 +530,15 @@ def _adopted(
                 foreign.counts.add(bytes=sum(len(page.body or b"") for page in captures))
                 if dry_run:
                     foreign.counts.add(pages=bool(captures), versions=len(captures))
-                else:
-                    _put(writer, captures, foreign.counts)
+                    continue
+                for page in captures:
+                    try:
+                        writer.put(page)
+                    except errors.WebTableError as exc:
+                        foreign.counts.add_failed(exc)
             writer.flush()
             _settle(outcomes, foreign.counts)
             yield CopyPlace("pages", rows[-1].key)
-
-
-def _put(writer: Writer, captures: Sequence[Page], counts: AdoptionCounts) -> None:
-    for page in captures:
-        try:
-            writer.put(page)
-        except errors.WebTableError as exc:
-            counts.add_failed(exc)
 
 
 def _settle(outcomes: deque[PageOutcome], counts: AdoptionCounts) -> None:

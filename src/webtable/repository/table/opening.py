@@ -164,13 +164,15 @@ def not_there(store: Store, table: str) -> TableNotFound:
     if store.capabilities.empty_hint and not there:
         return TableNotFound(f"{store.name} has no tables. {store.capabilities.empty_hint}")
     if table in there:
-        return TableNotFound(
-            Message(
-                f"{store.name} has a table {table!r}, but not its layout, which should be in "
-                f"{meta_table(table).name!r}. ",
-                *_without_layout(store, table),
-            )
-        )
+        create = Command("create", python="webtable.open(…, create=True)")
+        fix: tuple[object, ...] = ("Its creation was interrupted: ", create, " with the same options completes it")
+        if _has_rows(store, table):
+            adopt = Words("webtable.maintenance.adopt", "webtable adopt SRC DST --columns …")
+            lost = "; if webtable did, restore that table: with another layout its pages would not be found"
+            fix = ("If another program made its rows, bring them into a web table with ", adopt, lost)
+        meta = meta_table(table).name
+        reason = f"{store.name} has a table {table!r}, but not its layout, which should be in {meta!r}. "
+        return TableNotFound(Message(reason, *fix))
     return TableNotFound(
         f"{store.name} has no web table {table!r}",
         Message(": create it with ", Command("create", python="webtable.open(…, create=True)")),
@@ -189,20 +191,3 @@ def _has_rows(store: Store, table: str) -> bool:
         return next(store.scan(table, [ALL_KEYS], Wanted(keys_only=True), limit=1), None) is not None
     except TableNotFound:
         return False
-
-
-def _without_layout(store: Store, table: str) -> tuple[object, ...]:
-    """What to do with the *table*, whose layout is missing: it is another program's, or has lost that, or is empty."""
-    if not _has_rows(store, table):
-        create = Command("create", python="webtable.open(…, create=True)")
-        return (
-            "Its creation was interrupted: ",
-            create,
-            " with the same options completes it",
-        )
-    adopt = Words("webtable.maintenance.adopt", "webtable adopt SRC DST --columns …")
-    return (
-        "It has rows: if another program made it, bring its pages into a web table with ",
-        adopt,
-        "; if webtable did, restore that table from a backup, as with another layout its pages would not be found",
-    )
