@@ -11,10 +11,13 @@ import io
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from test_warc import record, response
 from warcio.archiveiterator import ArchiveIterator
 
 import webtable
+from nightly import examples
 from webtable import Page
 from webtable.formats import ReadReport, read_pages, write_warc
 from webtable.formats.read import parts_of
@@ -66,7 +69,7 @@ NOTHING = (None, None, None)
         [metadata("a", HERITRIX), request("a", "a"), answer("a")],
         [request("a", "a"), metadata("a", HERITRIX), answer("a")],
         [answer("a"), *(record(b"x", kind="conversion") for _ in range(20)), metadata("a", HERITRIX)],
-        [answer("a"), request("a", "a"), metadata("a", HERITRIX[:31]), metadata("a", HERITRIX[31:])],
+        [metadata("a", HERITRIX[:31]), answer("a"), request("a", "a"), metadata("a", HERITRIX[31:])],
     ],
 )
 def test_a_metadata_record_tells_the_fetch_of_the_response_that_it_names_wherever_it_stands(records):
@@ -94,6 +97,16 @@ def test_each_response_gets_its_own():
 
     assert [page.duration for page in pages] == [0, 1, 2, 3, 4]
     assert [page.depth for page in pages] == [1, 1, 2, 3, 4]
+
+
+def test_records_that_say_more_and_more_of_a_response_are_not_held():
+    many = b"".join(metadata("a", b"fetchTimeMs: %d\r\n" % number) for number in range(20_000))
+    source = io.BytesIO(answer("a") + request("a", "a") + many)
+
+    page = next(read_pages(source))
+
+    assert page.duration == 0
+    assert source.tell() < len(many) / 2
 
 
 def test_a_metadata_record_of_no_response_of_the_file_says_nothing_of_others():
@@ -139,6 +152,27 @@ def test_reading_goes_on_from_every_place_with_the_same_fetches():
     rests = [[page.duration for page in read_pages(io.BytesIO(data), start=place)] for place in places]
 
     assert rests == [[*range(n + 1, 6)] for n in range(6)]
+
+
+@given(st.permutations([(kind, name) for name in "abc" for kind in (answer, request, metadata)]))
+@settings(max_examples=examples(100, by_night=2_000), deadline=None)
+def test_in_any_order_of_records_reading_goes_on_from_every_place_with_the_same_pages(order):
+    made = {
+        answer: answer,
+        request: lambda name: request(name, name),
+        metadata: lambda name: metadata(name, b"fetchTimeMs: %d\r\n" % ord(name)),
+    }
+    data = b"".join(gzip.compress(made[kind](name)) for kind, name in order)
+    report = ReadReport()
+    read_so_far = [(report.place, page.url, page.duration) for page in read_pages(io.BytesIO(data), report=report)]
+    whole = [page for _, *page in read_so_far]
+
+    assert sorted(url for url, _ in whole) == [f"{SITE}{name}" for name in "abc"]
+    assert {duration for url, duration in whole} <= {None, *map(ord, "abc")}
+    assert all(duration in (None, ord(url[-1])) for url, duration in whole)
+    for place, *_ in read_so_far:
+        rest = [[page.url, page.duration] for page in read_pages(io.BytesIO(data), start=place)]
+        assert rest == whole[len(whole) - len(rest) :]
 
 
 def test_parts_of_a_file_keep_a_response_and_its_metadata_together(tmp_path):

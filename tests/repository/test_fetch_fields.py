@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from webtable import Page
 from webtable.errors import InvalidCapture
 from webtable.formats import read_pages, write
+from webtable.page import Bookkeeping
 from webtable.repository.page_storage.state import CAPTURED, GIVEN
 
 FETCH = {
@@ -54,6 +55,21 @@ def test_a_304_has_its_own_and_leaves_those_of_the_version_that_it_repeats(site)
     nothing = dict.fromkeys(FETCH)
     assert fetch_of(newest) == {**nothing, "duration": 7, "protocol": "h3"}
     assert [fetch_of(version) for version in table.history(page.url)] == [FETCH]
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_revisit_has_its_own_whether_its_original_comes_before_or_behind_it(site, is_late):
+    table = site.table
+    date = site.now - 3 * HOUR
+    original = Page(url=site.url("/o"), body=b"one", fetched_at=date, **FETCH)
+    revisit = Page(url=site.url("/r"), same_as=original.url, fetched_at=site.now - HOUR, depth=5, protocol="http/1.1")
+    captures = [original, revisit.with_stored(Bookkeeping(repeats_at=date))]
+    for page in reversed(captures) if is_late else captures:
+        table.put(page)
+
+    page = table.get(revisit.url, columns=["body"])
+
+    assert (page.body, fetch_of(page)) == (b"one", {**dict.fromkeys(FETCH), "depth": 5, "protocol": "http/1.1"})
 
 
 def test_a_capture_that_is_put_again_changes_nothing(site):

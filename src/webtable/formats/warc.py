@@ -177,7 +177,7 @@ class Exchanges:
         self._describing: dict[str, list[Record]] = {}
         """The open `metadata` records, by the IDs that they name."""
         self._latest: Record | None = None
-        """The response whose exchange was completed by the record before: what says more of it may follow."""
+        """The response whose exchange was completed by the record before: a record that says more of it may follow."""
         self.count: int = 0
         """How many were added."""
         self._bytes = self._reach = 0
@@ -284,7 +284,6 @@ class Exchanges:
         for name in record.named:
             response = latest if latest is not None and latest.id == name else self._by_id.get(name)
             if response is not None and response.is_response:
-                self._latest = latest  # more of them may follow
                 self._describe(response, record)
                 return
         if record.named:

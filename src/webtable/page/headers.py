@@ -352,10 +352,12 @@ def fetch_of(response: object) -> dict[str, Any]:
     request = attribute_of(response, "request") or attribute_of(response, "request_info")
     sent: Any = attribute_of(request, "headers")
     referrer = sent.get("referer") if hasattr(sent, "get") else None
+    if isinstance(referrer, bytes):
+        referrer = header_text("referer", referrer)
     elapsed, address = attribute_of(response, "elapsed"), attribute_of(response, "ip_address")
     return {
-        "referrer": header_text("referer", referrer) if isinstance(referrer, bytes) else referrer or None,
-        "duration": round(elapsed / timedelta(milliseconds=1)) if isinstance(elapsed, timedelta) else None,
+        "referrer": referrer if isinstance(referrer, str) and referrer else None,
+        "duration": max(0, round(elapsed / timedelta(milliseconds=1))) if isinstance(elapsed, timedelta) else None,
         "server_address": address_of(str(address)) if address else None,
         "protocol": protocol_of(_version_of(response)),
     }

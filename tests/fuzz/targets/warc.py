@@ -39,6 +39,8 @@ _FILES = [
     record(response(b"", status="304 Not Modified"), "WARC-Profile: server-not-modified", kind="revisit"),
     record(response(_HTML, _TYPE), "WARC-Truncated: length", "WARC-Block-Digest: sha1:ABCD"),
     record(response(_HTML, _TYPE), "WARC-Segment-Number: 1", url="<https://example.com/ü>"),
+    record(response(_HTML), "WARC-Record-ID: <urn:a>", "WARC-IP-Address: 192.0.2.1", "WARC-Protocol: h2, tls/1.3"),
+    record(b"via: https://a.example/\r\nhopsFromSeed: 2+LL\r\n", "WARC-Concurrent-To: <urn:a>", kind="metadata"),
 ]
 
 
