@@ -31,39 +31,31 @@ _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 
 
 class RobotsRule(NamedTuple):
-    """A rule: whether it allows the paths that begin as its pattern says, and the line that has it."""
+    """A rule of one bot: whether it allows what it matches, and its line."""
 
     is_allowed: bool
     line: str
-
-
-class _Pattern(NamedTuple):
-    """The parts of a path between `*`; at the end it may go on, unless `is_whole`."""
-
-    length: int
-    rule: RobotsRule
-    parts: list[str]
+    pattern: str
+    """What it matches, without the `$` of one that matches whole paths."""
     is_whole: bool
 
     @property
     def precedence(self) -> tuple[int, bool]:
         """The longest pattern decides; of two that are as long, the one that allows."""
-        return self.length, self.rule.is_allowed
+        return len(self.pattern) + self.is_whole, self.is_allowed
 
     def matches(self, path: str) -> bool:
-        """Whether *path* is as the pattern says."""
-        first, *others = self.parts
-        if not others:
-            return path == first
+        """Whether the rule is about *path*; takes time that grows with the path, however many `*` there are."""
+        first, *others = self.pattern.split("*")
         if not path.startswith(first):
             return False
-        at = len(first)
-        last = others.pop() if self.is_whole else ""
+        if self.is_whole and not others:
+            return path == first
+        at, last = len(first), others.pop() if self.is_whole else ""
         for part in others:
-            at = path.find(part, at)
-            if at < 0:
+            if (begin := path.find(part, at)) < 0:
                 return False
-            at += len(part)
+            at = begin + len(part)
         return not self.is_whole or (len(path) - len(last) >= at and path.endswith(last))
 
 
@@ -75,23 +67,19 @@ class RobotsRules:
     ['Disallow: /a', 'Allow: /a/b']
     """
 
-    __slots__ = ("_lengths", "_patterns", "_plain")
-
     def __init__(self, rules: Iterable[tuple[bool, str]]) -> None:
         """Keep *rules*: whether each allows, and its path."""
-        plain: dict[str, RobotsRule] = {}
-        patterns: list[_Pattern] = []
-        for is_allowed, path in rules:
-            rule = RobotsRule(is_allowed, f"{'Allow' if is_allowed else 'Disallow'}: {path[:_MOST_TEXT]}")
-            is_whole = path.endswith("$")
-            normal = _normal(path.removesuffix("$")).replace("$", "%24")
-            if is_whole or "*" in normal:
-                patterns.append(_Pattern(len(normal) + is_whole, rule, normal.split("*"), is_whole))
-            elif normal not in plain or is_allowed:
-                plain[normal] = rule
-        self._plain = plain
-        self._lengths = sorted(set(map(len, plain)), reverse=True)
-        self._patterns = sorted(patterns, key=lambda pattern: pattern.precedence, reverse=True)
+        made = (
+            RobotsRule(
+                is_allowed,
+                f"{'Allow' if is_allowed else 'Disallow'}: {path[:_MOST_TEXT]}",
+                _normal(path.removesuffix("$")).replace("$", "%24"),
+                path.endswith("$"),
+            )
+            for is_allowed, path in rules
+        )
+        self._rules = sorted(made, key=lambda rule: rule.precedence, reverse=True)
+        self._beginnings = tuple({rule.pattern.partition("*")[0] for rule in self._rules})
 
     @classmethod
     def of(cls, body: bytes, bot: str) -> RobotsRules:
@@ -122,17 +110,10 @@ class RobotsRules:
         """Return the rule that decides on *url*, a canonical URL; None if none does, and it is allowed."""
         parts = split_url(url)
         path = _normal(parts.path + parts.query).replace("*", "%2A").replace("$", "%24")
-        if path == "/robots.txt":
+        # Most paths begin as no rule does, which one call finds out.
+        if path == "/robots.txt" or not path.startswith(self._beginnings):
             return None
-        prefix = next((path[:length] for length in self._lengths if path[:length] in self._plain), None)
-        rule = None if prefix is None else self._plain[prefix]
-        least = (-1, False) if prefix is None or rule is None else (len(prefix), rule.is_allowed)
-        for pattern in self._patterns:
-            if pattern.precedence <= least:
-                break
-            if pattern.matches(path):
-                return pattern.rule
-        return rule
+        return next((rule for rule in self._rules if rule.matches(path)), None)
 
 
 def bot_name(bot: str) -> str:

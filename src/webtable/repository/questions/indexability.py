@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, get_args
 
-from webtable.errors import DamagedRow, InvalidArgument
+from webtable.errors import DamagedRow
 from webtable.page.page import Page
 from webtable.page.parts import IndexStatus
 from webtable.page.robots import GOOGLEBOT
@@ -17,6 +17,7 @@ from webtable.page.robots_txt import RobotsRules, bot_name
 from webtable.repository.answers.columns import column, column_names, declared, page_in, records_with
 from webtable.repository.answers.listing import BY_URL, SITE, Listing, ListingOption
 from webtable.repository.arguments import given_moment
+from webtable.repository.questions.findings import label_of, problems_of
 from webtable.repository.questions.page import get, history, target_of
 from webtable.repository.questions.pages import ScopeQuestion
 from webtable.rowkey import canonical_url
@@ -24,12 +25,13 @@ from webtable.rowkey.urls import split_url
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from webtable.repository.answers.columns import Columns
     from webtable.repository.answers.results import Window
     from webtable.repository.arguments import Moment
     from webtable.repository.context import TableContext
+    from webtable.repository.questions.page import History
     from webtable.repository.reading.read_ahead import Damage
     from webtable.repository.reading.scan import ScanSpec
     from webtable.repository.reading.scope import Scope
@@ -40,9 +42,8 @@ if TYPE_CHECKING:
 
 MAX_HOPS = 5
 """How many redirects of a robots.txt are followed (RFC 9309, section 2.3.1.2)."""
-_ORIGINS_REMEMBERED = 256
+_ORIGINS_REMEMBERED = 64
 _FILES_REMEMBERED = 16
-_NO_RULES = RobotsRules(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,28 +62,21 @@ class RobotsTxt:
 
     def allows(self, url: str) -> bool:
         """Whether the bot may fetch *url*, which is of the same origin; raises `InvalidURL`."""
-        if self._rules is None:
-            return split_url(canonical_url(url)).path == "/robots.txt"
-        rule = self._rules.rule(canonical_url(url))
-        return rule is None or rule.is_allowed
+        return self._decision(url)[0]
 
     def rule(self, url: str) -> str | None:
         """Return what decides on *url*, as in "Disallow: /private" or "status 503"; None if nothing does.
 
         Raises `InvalidURL`.
         """
-        if self._rules is None:
-            return None if self.allows(url) else f"status {self.status}"
-        rule = self._rules.rule(canonical_url(url))
-        return None if rule is None else rule.line
+        return self._decision(url)[1]
 
-
-class _Version(NamedTuple):
-    """A version of a robots.txt: when it came first, its status, and where it redirects."""
-
-    at: datetime
-    status: int
-    target: str | None
+    def _decision(self, url: str) -> tuple[bool, str | None]:
+        place = canonical_url(url)
+        if self._rules is None and split_url(place).path != "/robots.txt":
+            return False, f"status {self.status}"
+        rule = None if self._rules is None else self._rules.rule(place)
+        return (True, None) if rule is None else (rule.is_allowed, rule.line)
 
 
 class StoredRobots:
@@ -102,26 +96,24 @@ class StoredRobots:
         """
         place = str(split_url(url)._replace(path="/robots.txt", query=""))
         for hops in range(MAX_HOPS + 1):
-            version = next((version for version in self._versions(place) if at is None or version.at <= at), None)
+            version = next((page for page in self._versions(place) if at is None or page.fetched_at <= at), None)
             if version is None or version.status == 304:
                 return None
-            if version.target is None or not 300 <= version.status < 400 or hops == MAX_HOPS:
-                return RobotsTxt(place, self.bot, version.status, version.at, self._rules(place, version))
-            place = version.target
+            target = target_of(version) if 300 <= version.status < 400 else None
+            if target is None or hops == MAX_HOPS:
+                rules = self._rules(place, version.status, version.fetched_at)
+                return RobotsTxt(place, self.bot, version.status, version.fetched_at, rules)
+            place = target
         return None
 
-    def _stored_versions(self, url: str) -> tuple[_Version, ...]:
-        """Return the versions of *url*, the newest first."""
-        versions = history(self._context, url, ())
-        return tuple(_Version(page.fetched_at, page.status, target_of(page)) for page in versions)
+    def _stored_versions(self, url: str) -> History:
+        return history(self._context, url, ())
 
-    def _stored_rules(self, url: str, version: _Version) -> RobotsRules | None:
-        if version.status < 200 or version.status >= 500:
+    def _stored_rules(self, url: str, status: int, at: datetime) -> RobotsRules | None:
+        if status < 200 or status >= 500:
             return None
-        if version.status >= 300:
-            return _NO_RULES
-        page = get(self._context, url, version.at, ("body",), verify=False)
-        return _NO_RULES if page is None or page.body is None else RobotsRules.of(page.body, self.bot)
+        page = get(self._context, url, at, ("body",), verify=False) if status < 300 else None
+        return RobotsRules.of((page and page.body) or b"", self.bot)
 
 
 def robots_txt(context: TableContext, url: str, bot: str, as_of: Moment | None) -> RobotsTxt | None:
@@ -130,9 +122,6 @@ def robots_txt(context: TableContext, url: str, bot: str, as_of: Moment | None) 
 
 
 # --- The question -----------------------------------------------------------------------------------------------------
-
-
-VERDICTS: tuple[IndexStatus, ...] = get_args(IndexStatus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +165,9 @@ LISTING = Listing(
     options=(
         SITE,
         ListingOption("bot", "The name of a bot, for its rules in robots.txt and in pages.", default=GOOGLEBOT),
-        ListingOption("verdict", "Only these; may be given more than once.", choices=VERDICTS, is_many=True),
+        ListingOption(
+            "verdict", "Only these; may be given more than once.", choices=get_args(IndexStatus), is_many=True
+        ),
     ),
     examples=(
         "webtable indexability example.com",
@@ -210,12 +201,8 @@ class IndexabilityQuestion(ScopeQuestion[Indexability]):
     ) -> None:
         super().__init__(context, scope, window)
         self.bot: str = bot_name(bot)
-        names = [verdict] if isinstance(verdict, str) or not isinstance(verdict, Collection) else list(verdict)
-        if verdict is not None and (wrong := [name for name in names if name not in VERDICTS]):
-            raise InvalidArgument(f"verdict={wrong[0]!r} must be one of {', '.join(VERDICTS)}")
-        self.verdicts: frozenset[str | None] | None = None if verdict is None else frozenset(names)
-        only = "" if self.verdicts is None else f", only {' or '.join(sorted(map(str, names))) or 'none'}"
-        self.title: str = f"{self.pages.label}, and whether {self.bot} may index them{only}"
+        self.verdicts: frozenset[str] | None = problems_of(verdict, IndexStatus, "verdict")
+        self.title: str = f"{self.pages.label}, and whether {self.bot} may index them{label_of(self.verdicts)}"
         self.selected: Sequence[bytes] = context.codec.select(columns)
         self.columns: Columns = records_with(column_names(columns), LISTING.columns)
 
