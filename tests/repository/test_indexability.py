@@ -119,6 +119,15 @@ def test_a_page_is_blocked_by_the_robots_txt_that_held_when_it_was_fetched(site)
 
 
 @on_every_store
+def test_a_robots_txt_that_was_met_again_holds_since_it_came_first(site):
+    site.store(robots(site, 9), html(site, "/private", age=5), robots(site, 1))
+
+    (result,) = site.table.indexability(site.domain, verdict="blocked")
+
+    assert (result.url, result.robots_at) == (site.url("/private"), site.now - timedelta(days=9))
+
+
+@on_every_store
 @pytest.mark.parametrize(
     ("status", "verdict"),
     [(404, ("indexable", None)), (429, ("indexable", None)), (503, ("blocked", "status 503"))],

@@ -39,6 +39,7 @@ from webtable.page.parts import (
     Status,
     WrongName,
 )
+from webtable.page.pixels import DESCRIPTION_SIZE, TITLE_SIZE, pixels
 from webtable.page.robots import GOOGLEBOT, is_noindex, rules_for
 from webtable.rowkey.urls import canonical_or_none, split_url
 
@@ -309,6 +310,16 @@ class Page(
         if media or (body is not None and is_text(body, charset_of(self), None)):
             return "indexable", None
         return "not html", None  # its type is found when it is stored, if it may be HTML
+
+    @property
+    def title_pixels(self) -> int | None:
+        """About how wide the title is where Google shows it, in Arial of 20 pixels; about 600 are shown."""
+        return None if self.title is None else pixels(self.title, TITLE_SIZE)
+
+    @property
+    def description_pixels(self) -> int | None:
+        """About how wide the description is there, in Arial of 14 pixels."""
+        return None if self.description is None else pixels(self.description, DESCRIPTION_SIZE)
 
     @property
     def host(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -83,7 +82,7 @@ class StoredRobots:
     """The robots.txt of origins, as far as a table has them, for a *bot*; those that were asked for last are kept."""
 
     def __init__(self, context: TableContext, bot: str) -> None:
-        self.bot = bot_name(bot)
+        self.bot: str = bot_name(bot)
         self._context = context
         # Answers come host by host. What is kept is bounded, however many hosts there are.
         self._versions = lru_cache(_ORIGINS_REMEMBERED)(self._stored_versions)
