@@ -55,7 +55,7 @@ def pixels(text: str, size: int) -> int:
     another script as a digit is.
 
     >>> pixels("Tables of the web", 20), pixels("表", 20)
-    (150, 20)
+    (158, 20)
     """
     return round(sum(map(_width, " ".join(text.split()))) * size / 1000)
 
