@@ -18,6 +18,7 @@ from webtable.repository.questions.captures import Crawl, Unresolved
 from webtable.repository.questions.changes import Change, ChangeKind
 from webtable.repository.questions.difference import Difference
 from webtable.repository.questions.findings import Finding
+from webtable.repository.questions.indexability import Indexability, RobotsTxt
 from webtable.repository.questions.page import History, Resolution
 from webtable.repository.questions.redirect_chains import ChainProblem, RedirectChain
 from webtable.repository.questions.stats import GroupRow, Stats
@@ -47,6 +48,7 @@ __all__ = [
     "Hit",
     "Host",
     "Hosts",
+    "Indexability",
     "Inlink",
     "LinkKinds",
     "Moment",
@@ -58,6 +60,7 @@ __all__ = [
     "Resolution",
     "ResultList",
     "Results",
+    "RobotsTxt",
     "Sameness",
     "SearchIn",
     "Site",

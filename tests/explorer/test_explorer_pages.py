@@ -51,6 +51,7 @@ def test_a_page_shows_its_capture_headers_text_and_links(crawl, client):
     assert texts(found, "h1") == ["Teas"]
     facts = dict(zip(texts(found, ".facts th"), texts(found, ".facts td"), strict=True))
     assert (facts["status"], facts["change count"], facts["X-Kind"]) == ("200", "1", "teas")
+    assert facts["index status"] == "indexable"
     assert "2.80" in texts(found, "pre.text")[0]
     assert "/page?url=https%3A%2F%2Fexample.com%2Fdocs%2Fgone" in hrefs(found)
     assert "/q/duplicates?url=https%3A%2F%2Fexample.com%2Fdocs%2Fa%3Fb%3Dc" in hrefs(found)

@@ -348,6 +348,7 @@ class WebTable(Wrapped[SyncWebTable]):
     history_many: Final = streamed(SyncWebTable.history_many)
     diff: Final = awaited(SyncWebTable.diff)
     validators: Final = awaited(SyncWebTable.validators)
+    robots_txt: Final = awaited(SyncWebTable.robots_txt)
 
     pages: Final = question(SyncWebTable.pages)
     hosts: Final = hosts_question(SyncWebTable.hosts)
@@ -362,6 +363,7 @@ class WebTable(Wrapped[SyncWebTable]):
     titles: Final = question(SyncWebTable.titles)
     redirect_chains: Final = question(SyncWebTable.redirect_chains)
     crawls: Final = question(SyncWebTable.crawls)
+    indexability: Final = question(SyncWebTable.indexability)
     audit: Final = awaited(SyncWebTable.audit)
 
     fetched: Final = question(SyncWebTable.fetched)

@@ -43,8 +43,8 @@ def stats(
             metavar="A,B",
             help="What to count by: host, status, type, language (without its region: pt-br as pt), age, region, size, "
             "day, month (age, day and month are those of the last capture of a page, in UTC), directory, or a column: "
-            "canonical, charset, description, h1, redirect_to, registered_domain, robots, scheme, title, truncated. "
-            "Default: the first six.",
+            "canonical, charset, description, h1, index_status, redirect_to, registered_domain, robots, scheme, title, "
+            "truncated. Default: the first six.",
         ),
     ] = None,
     no_bytes: Annotated[

@@ -7,11 +7,12 @@ from webtable._late import late
 if TYPE_CHECKING:
     from webtable.page.headers import Headers
     from webtable.page.page import Page
-    from webtable.page.parts import Bookkeeping, Link, LinkCounts, LinkKind
+    from webtable.page.parts import Bookkeeping, IndexStatus, Link, LinkCounts, LinkKind
 
 __all__ = [
     "Bookkeeping",
     "Headers",
+    "IndexStatus",
     "Link",
     "LinkCounts",
     "LinkKind",
@@ -21,7 +22,7 @@ __all__ = [
 _HOMES = {
     "webtable.page.headers": ("Headers",),
     "webtable.page.page": ("Page",),
-    "webtable.page.parts": ("Bookkeeping", "Link", "LinkCounts", "LinkKind"),
+    "webtable.page.parts": ("Bookkeeping", "IndexStatus", "Link", "LinkCounts", "LinkKind"),
 }
 
 if not TYPE_CHECKING:  # a type checker would assume that every name exists

@@ -27,9 +27,21 @@ from webtable.page.headers import (
     url_of,
 )
 from webtable.page.methods import DEFAULT_METHODS, GET, request_of_response, stored_url
-from webtable.page.parts import SAID, Bookkeeping, HTMLFacts, Link, LinkCounts, NamedFields, Size, Status, WrongName
-from webtable.page.robots import rules_for
-from webtable.rowkey.urls import split_url
+from webtable.page.parts import (
+    SAID,
+    Bookkeeping,
+    HTMLFacts,
+    IndexStatus,
+    Link,
+    LinkCounts,
+    NamedFields,
+    Size,
+    Status,
+    WrongName,
+)
+from webtable.page.pixels import DESCRIPTION_SIZE, TITLE_SIZE, pixels
+from webtable.page.robots import GOOGLEBOT, is_noindex, rules_for
+from webtable.rowkey.urls import canonical_or_none, split_url
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -245,9 +257,69 @@ class Page(
         >>> page.robots_for("Googlebot"), page.robots_for("bingbot")
         ('nofollow, noindex', 'nofollow')
         """
-        if not isinstance(bot, str) or not bot.strip():
-            raise InvalidArgument(f"bot={bot!r} must be the name of a bot, as in 'googlebot'")
-        return ", ".join(rules_for(self.robots, self.robots_by_bot, bot)) or None
+        return ", ".join(rules_for(self.robots, self.robots_by_bot, _bot_name(bot))) or None
+
+    @property
+    def index_status(self) -> IndexStatus | None:
+        """Whether search engines may list the page, and if not, why, by what it says of itself to all and to Google.
+
+        The first of these that holds: "error" (a status of 400 or above, or none), "redirect", "noindex" (by its rules
+        for robots, as of `fetched_at`), "canonicalised" (it names one other URL as the one for its content; of two that
+        disagree search engines obey neither), "not html", "indexable". None where nothing of its HTML is known. It is
+        never "blocked": robots.txt is asked by `webtable.WebTable.indexability`.
+        """
+        return self.index_status_for(GOOGLEBOT)[0]
+
+    @property
+    def index_reason(self) -> str | None:
+        """What decides its `index_status`: the status, the target, the rules, the canonical URL or the media type.
+
+        None where it is indexable, or not known.
+        """
+        return self.index_status_for(GOOGLEBOT)[1]
+
+    def index_status_for(self, bot: str) -> tuple[IndexStatus | None, str | None]:
+        """Return the `index_status` by the rules for a *bot*, as in "bingbot", and its reason.
+
+        Raises `InvalidArgument` for a *bot* that is no text.
+
+        >>> page = Page(url="https://example.com/", title="Home", robots_by_bot="googlebot: noindex")
+        >>> page.index_status_for("googlebot"), page.index_status_for("bingbot")
+        (('noindex', 'noindex'), ('indexable', None))
+        """
+        status, name = self.status, _bot_name(bot)
+        if status >= 400 or status < 200:
+            return "error", f"status {status}"
+        if self.redirect_to is not None or (300 <= status < 400 and status != 304):
+            return "redirect", self.redirect_to or f"status {status}, without a target"
+        # Most pages have no rules, and a listing asks each of them.
+        rules = rules_for(self.robots, self.robots_by_bot, name) if self.robots or self.robots_by_bot else []
+        if is_noindex(rules, self.fetched_at):
+            return "noindex", ", ".join(rules)
+        if self.canonical is not None and self.canonical != self.url and self.other_canonical is None:
+            target = canonical_or_none(self.canonical)
+            if target not in (None, self.url, canonical_or_none(self.url)):
+                return "canonicalised", target
+        media, body = media_of(self), self.body
+        if media and not is_html(media):
+            return "not html", media
+        if self.outlink_count is not None or self.outlinks or self.title or self.description or self.h1:
+            return "indexable", None
+        if body is None and not self.has_body:
+            return None, None
+        if media or (body is not None and is_text(body, charset_of(self), None)):
+            return "indexable", None
+        return "not html", None  # its type is found when it is stored, if it may be HTML
+
+    @property
+    def title_pixels(self) -> int | None:
+        """About how wide the title is where Google shows it, in Arial of 20 pixels; about 600 are shown."""
+        return None if self.title is None else pixels(self.title, TITLE_SIZE)
+
+    @property
+    def description_pixels(self) -> int | None:
+        """About how wide the description is there, in Arial of 14 pixels."""
+        return None if self.description is None else pixels(self.description, DESCRIPTION_SIZE)
 
     @property
     def host(self) -> str:
@@ -341,6 +413,12 @@ def _extent(value: object) -> object:
     if isinstance(value, bytes):
         return f"{len(value):,} bytes: {shown_text(value)}"
     return f"{len(value):,} links" if isinstance(value, tuple) else value
+
+
+def _bot_name(bot: str) -> str:
+    if not isinstance(bot, str) or not bot.strip():
+        raise InvalidArgument(f"bot={bot!r} must be the name of a bot, as in 'googlebot'")
+    return bot
 
 
 def charset_of(page: Page) -> str | None:

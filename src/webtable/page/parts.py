@@ -88,6 +88,8 @@ LinkKind = Literal["a", "frame", "iframe", "refresh", "redirect", "image", "scri
 LINK_KINDS: tuple[LinkKind, ...] = get_args(LinkKind)
 PAGE_KINDS: tuple[LinkKind, ...] = ("a", "frame", "iframe", "refresh", "redirect")
 """The kinds of links that lead to pages, by which a visitor gets there."""
+IndexStatus = Literal["indexable", "noindex", "canonicalised", "redirect", "error", "blocked", "not html"]
+"""Whether search engines may list a page, and why not; "blocked" is by robots.txt, and never what a page says."""
 
 
 class Link(NamedTuple):

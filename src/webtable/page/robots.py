@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain
 
+GOOGLEBOT = "googlebot"
+"""The bot whose rules count beside those for all, where none is named."""
 EVERYONE = ""
 """Stands for all bots, where rules are grouped by the name of a bot."""
 Rules = Mapping[str, Iterable[str]]

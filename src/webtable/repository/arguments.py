@@ -19,6 +19,7 @@ ColumnGrouping = Literal[
     "charset",
     "description",
     "h1",
+    "index_status",
     "redirect_to",
     "registered_domain",
     "robots",

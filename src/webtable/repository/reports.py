@@ -27,7 +27,7 @@ from webtable.repository.arguments import MOST_FINDINGS, moments
 from webtable.repository.indexes.index import SIMILARITY
 from webtable.repository.questions.captures import Crawl
 from webtable.repository.questions.changes import CHANGE_KINDS
-from webtable.repository.questions.findings import BOT, FINDINGS, TESTS, in_another_language
+from webtable.repository.questions.findings import BOT, FINDINGS, NOT_INDEXABLE, TESTS, in_another_language
 from webtable.repository.questions.redirect_chains import ChainProblem
 from webtable.repository.reading.page_counts import OTHERS, UNKNOWN, PageCounts, grouping
 from webtable.repository.reading.scope import Scope, Site, named_site, site_text
@@ -518,7 +518,7 @@ def _pair(name: str, before: Page | None, after: Page | None) -> object:
 # --- An audit: counts, the largest pages and findings about heads, of one pass over the metadata of a site ------------
 
 
-_GROUPINGS: Final[tuple[Grouping, ...]] = ("status", "type", "language", "size")
+_GROUPINGS: Final[tuple[Grouping, ...]] = ("status", "type", "language", "size", "index_status")
 _MOST_GROUPS: Final = 1_000
 _MOST_OF_THEM: Final = 0.8
 
@@ -687,6 +687,12 @@ _AUDIT_OUTLINES: Final[Mapping[str, Outline]] = {
         "moment that is over).",
         (_URL, Heading("robots", "text"), Heading(BOT, "text")),
     ),
+    "not-indexable": (
+        "Not indexable",
+        "Pages that search engines leave out by their status or by what they say of themselves{}. Those that "
+        "robots.txt blocks are listed by: {}",
+        (_URL, Heading("index_status", "text"), Heading("index_reason", "text")),
+    ),
     "other-language": (
         "Another language",
         "Pages with status 200 in another language than the site{}: it is in that of four fifths of its pages "
@@ -703,7 +709,10 @@ _COLUMNS: Final = {BOT: "robots_by_bot"}
 """The columns of pages that are called otherwise in a section."""
 _VALUES: Final[Mapping[str, Callable[[Page], object]]] = {
     BOT: methodcaller("robots_for", BOT),
-    **{name: attrgetter(name) for name in ("url", "title", "status", "canonical", "other_canonical", "robots")},
+    **{
+        name: attrgetter(name)
+        for name in ("url", "title", "status", "canonical", "other_canonical", "robots", "index_status", "index_reason")
+    },
 }
 Findings = FirstRows | Callable[[], Iterable[tuple[object, ...]]]
 """The findings of a section, or a function that asks the table for them."""
@@ -744,6 +753,7 @@ class AuditSections:
         yield self._of_pages("canonical-elsewhere", counts)
         yield self._of_pages("canonical-conflict", counts)
         yield self._of_pages("noindex", counts)
+        yield self._of_index_statuses(counts)
         yield self._of_languages(counts)
         yield self._section("largest", counts.largest, f"largest {named} --min-size 1")
 
@@ -779,6 +789,14 @@ class AuditSections:
         section = self._section("failed", findings)
         by_reason = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common(_SHOWN_GROUPS))
         return replace(section, about=section.about.format(by_reason and f": {by_reason}"))
+
+    def _of_index_statuses(self, counts: SiteCounts) -> Section:
+        """Return the section of pages that are not indexable, whose text has their number by reason."""
+        groups = [group for group in counts.by_pages("index_status") if group.name in NOT_INDEXABLE]
+        by_reason = ", ".join(f"{group.pages:,} {group.name}" for group in groups)
+        section = self._of_pages("not-indexable", counts)
+        blocked = f"{self.program} indexability {shlex.quote(self.named)} --verdict blocked"
+        return replace(section, about=section.about.format(by_reason and f": {by_reason}", blocked))
 
     def _of_languages(self, counts: SiteCounts) -> Section:
         main = counts.main_language

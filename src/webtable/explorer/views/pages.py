@@ -181,7 +181,8 @@ def _parts(request: ViewRequest, table: WebTable, url: str, page: Page | None) -
         return Rows(_listed("links_of"), (links or ())[:limit], empty="It has no links.")
 
     if page is not None:
-        columns = LISTINGS["pages"].columns.chosen()
+        declared = LISTINGS["pages"].columns
+        columns = declared.chosen([*declared.usual, "index_status", "index_reason"])
         filled = [field for field in columns if field.name == "status" or field.of(page) not in (None, field.default)]
         yield PagePart("capture", lambda: Rows(filled, [page]), "Capture", look="facts")
         yield PagePart("headers", lambda: facts(dict(page.headers)), "Headers", look="facts")

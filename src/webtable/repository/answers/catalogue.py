@@ -34,6 +34,7 @@ GROUPS: Final[Mapping[str, Mapping[str, ListedQuestion]]] = {
         "duplicate_groups": ListedQuestion("duplicates.exact", "Pages with the same content, or title"),
         "near_duplicate_groups": ListedQuestion("duplicates.near", "Pages with nearly the same text"),
         "titles": ListedQuestion("questions.titles", "Titles that are missing, used again, or too long"),
+        "indexability": ListedQuestion("questions.indexability", "Whether a bot may index each page, and why not"),
         "redirect_chains": ListedQuestion("questions.redirect_chains", "Redirect chains and loops"),
         "crawls": ListedQuestion("questions.captures", "When a site was crawled, and how much of it"),
         "unresolved": ListedQuestion("questions.captures", "Revisits whose original is not stored"),

@@ -44,6 +44,9 @@ COMPUTED: Final = {
     "text": "body",
     **dict.fromkeys(_OF_COUNTS, "link_counts"),
     **dict.fromkeys(_OF_URL, "url"),
+    **dict.fromkeys(("index_status", "index_reason"), "status"),
+    "title_pixels": "title",
+    "description_pixels": "description",
 }
 """The further columns of pages, and the field that each is computed from."""
 NAMED_COLUMNS: Final = (*(name for name in PAGE_COLUMNS if name not in _INTERNAL), *COMPUTED)
@@ -378,6 +381,10 @@ PAGES = declared(
     column("outlinks", "links", is_usual=False),
     column("link_counts", "counts", is_usual=False),
     *_COUNTS,
+    column("index_status", is_usual=False, heading="index", width=13),
+    column("index_reason", is_usual=False, heading="because of", share=2),
+    column("title_pixels", "count", is_usual=False, width=12),
+    column("description_pixels", "count", is_usual=False, width=18),
     listed=("url", "status", "size", "fetched_at", "title"),
     read_again=("headers", "body", "outlinks"),
 )

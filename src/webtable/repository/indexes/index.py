@@ -284,6 +284,12 @@ def _bands(page: Page) -> Iterator[str]:
         yield f"{at // BAND:02}{signature[at : at + BAND]}"
 
 
+def _index_statuses(page: Page) -> Iterator[str]:
+    status = page.index_status
+    if status is not None:
+        yield status
+
+
 TIME = Index("time", _times, parts=2)
 SIZE = Index("size", _sizes)
 LINK = Index("link", _links, parts=2, columns=("link_counts",), keeps_inlinks=True)
@@ -292,8 +298,9 @@ STATUS = Index("status", _statuses)
 HOST = Index("host", _hosts, sharding=by_domain, names_pages=False, counts_pages=True)
 DIGEST = Index("digest", _digests, sharding=by_term)
 SIMILARITY = Index("similarity", _bands, sharding=by_term, signs_pages=True)
+INDEX_STATUS = Index("indexstatus", _index_statuses)
 
 WEB_INDEXES = {index.name: index for index in (TIME, SIZE, LINK, URL, STATUS, HOST, DIGEST)}
 """The indexes that a web table has by default, by name: the one place that lists them."""
-BUILT_IN = {**WEB_INDEXES, SIMILARITY.name: SIMILARITY}
+BUILT_IN = WEB_INDEXES | {index.name: index for index in (SIMILARITY, INDEX_STATUS)}
 """All indexes of webtable's own, by name."""

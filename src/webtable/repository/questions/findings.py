@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 from webtable.errors import InvalidArgument
 from webtable.page.body import is_html
 from webtable.page.headers import REDIRECTS
-from webtable.page.robots import is_noindex, rules_for
+from webtable.page.robots import GOOGLEBOT, is_noindex, rules_for
 from webtable.repository.answers.listing import ListingOption
 from webtable.repository.reading.page_counts import language_of
 from webtable.rowkey.urls import canonical_or_none
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from webtable.page.page import Page
+    from webtable.page.parts import IndexStatus
 
 Finding = Literal[
     "no-description",
@@ -27,10 +28,11 @@ Finding = Literal[
     "canonical-conflict",
     "noindex",
     "no-location",
+    "not-indexable",
 ]
 """What `pages(finding=…)` takes."""
 FINDINGS: Final[tuple[Finding, ...]] = get_args(Finding)
-BOT: Final = "googlebot"
+BOT: Final = GOOGLEBOT
 """The bot whose rules count beside those for all."""
 _LEADING: Final = REDIRECTS - {300}
 """The redirects that need a Location: 300 may let the reader choose (RFC 9110, section 15.4.1)."""
@@ -86,6 +88,14 @@ def _leads_nowhere(page: Page, at: datetime) -> bool:  # noqa: ARG001
     return page.status in _LEADING and not page.redirect_to
 
 
+NOT_INDEXABLE: Final[Collection[IndexStatus]] = ("error", "redirect", "noindex", "canonicalised")
+"""The statuses of pages that search engines leave out; files that are no HTML are no problem of their own."""
+
+
+def _is_not_indexable(page: Page, at: datetime) -> bool:  # noqa: ARG001
+    return page.index_status in NOT_INDEXABLE
+
+
 TESTS: Final[Mapping[Finding, Callable[[Page, datetime], bool]]] = {
     "no-description": _lacks_description,
     "no-h1": _lacks_h1,
@@ -94,6 +104,7 @@ TESTS: Final[Mapping[Finding, Callable[[Page, datetime], bool]]] = {
     "canonical-conflict": _has_two_canonicals,
     "noindex": _is_noindex,
     "no-location": _leads_nowhere,
+    "not-indexable": _is_not_indexable,
 }
 """Whether each of them holds of a page at a moment."""
 
@@ -112,14 +123,16 @@ def problem_option(kinds: object) -> ListingOption:
     return ListingOption("problem", help, is_many=True, choices=get_args(kinds))
 
 
-def problems_of(problem: str | Collection[str] | None, kinds: object) -> frozenset[str] | None:
+def problems_of(
+    problem: str | Collection[str] | None, kinds: object, argument: str = "problem"
+) -> frozenset[str] | None:
     """Return the problems that are asked for, None for all; raises `InvalidArgument` for one not among the *kinds*."""
     if problem is None:
         return None
     names = [problem] if isinstance(problem, str) or not isinstance(problem, Collection) else list(problem)
     for name in names:
         if name not in get_args(kinds):
-            raise InvalidArgument(f"problem={name!r} must be one of {', '.join(get_args(kinds))}")
+            raise InvalidArgument(f"{argument}={name!r} must be one of {', '.join(get_args(kinds))}")
     return frozenset(names)
 
 

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from webtable.ingest.report import IngestReport
     from webtable.page.page import Page
+    from webtable.page.parts import IndexStatus
     from webtable.repository.duplicates.exact import DuplicateGroup, Sameness
     from webtable.repository.duplicates.near import NearDuplicate, NearDuplicateGroup
     from webtable.repository.failed_fetches import Backoff, FailedFetch
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions.changes import Change, ChangeKind
     from webtable.repository.questions.difference import Difference
     from webtable.repository.questions.findings import Finding
+    from webtable.repository.questions.indexability import Indexability, RobotsTxt
     from webtable.repository.questions.page import History, Resolution
     from webtable.repository.questions.redirect_chains import ChainProblem, RedirectChain
     from webtable.repository.questions.stats import Stats
@@ -462,6 +464,14 @@ class WebTable(ShowsItself):
         """
         return questions.page.validators(self._context, url)
 
+    def robots_txt(self, url: str, *, bot: str = "googlebot", as_of: Moment | None = None) -> RobotsTxt | None:
+        """Return the robots.txt of the origin (scheme, host and port) of *url* for a *bot*, as it is stored.
+
+        It is the newest one, or that *as_of* a moment, after redirects; None if none is stored of that moment. Raises
+        `InvalidURL`, `InvalidArgument`, and `DamagedRow` if it cannot be read.
+        """
+        return questions.indexability.robots_txt(self._context, url, bot, as_of)
+
     def by_id(self, id: str, *, columns: Sequence[str] | None = None) -> Page | None:
         """Return the page whose URL has this *id* (`webtable.indexes.page_id`), or None if none is stored.
 
@@ -500,7 +510,8 @@ class WebTable(ShowsItself):
 
         *status*, *content_type*, *min_size* and *max_size* (in bytes, both included) choose among the pages, *finding*
         those of a section of `audit` ("no-description", "no-h1", "not-judged", "canonical-elsewhere",
-        "canonical-conflict", "noindex", "no-location"), *not_language* those in a known language other than that one,
+        "canonical-conflict", "noindex", "no-location", "not-indexable"), *not_language* those in a known language other
+        than that one,
         as in "de"; all rows of the site are read for that. *columns* names those of its tables and frames; `body` (also
         for `text`), `outlinks` and `link_counts` are read only if they are named, and the other fields of pages always
         are. Pages come in the order of their URL keys (host reversed, then path, query, scheme), or with
@@ -634,8 +645,8 @@ class WebTable(ShowsItself):
         *by* names the groupings. By default these are `host`, `status`, `type` (the media type), `language` (without
         its region: `pt` for `pt-br`), `age` (of the last capture, at *now*) and `region`; there are also `size` (in
         classes), `day` and `month` (of the last capture, in UTC), `directory` (the URL up to its last slash), and the
-        columns `canonical`, `charset`, `description`, `h1`, `redirect_to`, `registered_domain`, `robots`, `scheme`,
-        `title` and `truncated`. No bodies are read; without *bytes*, and by host and
+        columns `canonical`, `charset`, `description`, `h1`, `index_status`, `redirect_to`, `registered_domain`,
+        `robots`, `scheme`, `title` and `truncated`. No bodies are read; without *bytes*, and by host and
         region alone, only row keys are. *on_progress* is called with the number of pages counted so far, after every
         1,000 of them and at the end. Rows that cannot be read are counted separately. *resume* names the journal from
         which a count that was cut short continues, as in `maintenance.verify`; `OSError` is raised if it cannot be
@@ -732,6 +743,33 @@ class WebTable(ShowsItself):
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
         return questions.titles.TitlesQuestion(self._context, scope, window, max_length, problem).answer()
+
+    @repeatable()
+    def indexability(
+        self,
+        site: Site | None = None,
+        *,
+        bot: str = "googlebot",
+        verdict: IndexStatus | Collection[IndexStatus] | None = None,
+        columns: Sequence[str] | None = None,
+        urls: URLFilter | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[Indexability]:
+        """Return for each page of *site* whether a *bot* may index it, and the reason, lazily.
+
+        The `verdict` is "blocked" where the robots.txt that held when the page was fetched forbids it, else the
+        `Page.index_status` by the rules for that bot; *verdict* chooses one or several. robots.txt is that of the
+        scheme, host and port of the page, as it was captured last before the page, after up to five redirects: with a
+        status of 400 to 499 everything is allowed, with one of 500 or above nothing (RFC 9309). Where none is stored
+        nothing is blocked. *bot* has the rules for its name, else those for the name before its last hyphen, else those
+        for all. Of each origin the versions of robots.txt are read, and those that held. The other arguments are those
+        of `pages`.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
+        question = questions.indexability.IndexabilityQuestion(self._context, scope, window, bot, verdict, columns)
+        return question.answer()
 
     def redirect_chains(
         self,
