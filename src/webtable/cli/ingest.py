@@ -280,8 +280,8 @@ def ingest(
     From a directory it takes the files with such names, in the order of their names, but not those in subdirectories; a
     pattern in quotes ('crawls/**/*.warc.gz') finds these.
 
-    CSV, TSV and Excel files are those of Screaming Frog, Sitebulb, advertools and of webtable: a page a row, without its
-    body. advertools' .jl files are read as well.
+    CSV, TSV and Excel files are those of Screaming Frog, Sitebulb, advertools and of webtable, with a page a row, and
+    without bodies. The .jl files of advertools are read as well.
 
     A store that is a file is created if it does not exist, with the options from --salt on; for HBase see create.
 

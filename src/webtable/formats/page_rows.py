@@ -45,8 +45,8 @@ _COLUMNS = {
     "h1": "h1_1",
     "robots": "meta_robots meta_robots_1 meta_robots_2 robots_by_bot",
     "x_robots_tag": "x_robots_tag_1 x_robots_tag_2",
-    "canonical": "canonical_url canonical_1 canonical_link_element_1 canonical_link_element_2 http_canonical "
-    "other_canonical",
+    "canonical": "canonical_url canonical_1 canonical_link_element canonical_link_element_1 canonical_link_element_2 "
+    "http_canonical other_canonical",
     "redirect_to": "redirect_url redirect_uri",
     "content_type": "content",
     "size": "size_bytes",
@@ -55,6 +55,7 @@ _COLUMNS = {
     "duration": "response_time_ms download_time_ms",
     "protocol": "http_version",
     "server_address": "ip_address",
+    "referrer": "first_parent_url",
     "links_url": "",
     "links_text": "",
     "links_nofollow": "",
@@ -160,7 +161,7 @@ def captures_of_row(
         value = row.get(column)
         if value is None or value == "":
             continue
-        if field is column and field.startswith(_HEADER):
+        if field.startswith(_HEADER):
             headers[field.removeprefix(_HEADER)] = value
         else:
             values.setdefault(field, []).append(value)

@@ -76,9 +76,8 @@ class _Lines:
         while not lines or (is_quoted and quotes % 2):
             self.number += 1
             try:
-                line = self._stream.read_to(b"\n", room)
+                line = self._stream.read_line(room)
             except TooLong as exc:
-                self._stream.skip_to(b"\n")
                 raise OverLimit("record", f"it has over {self._limits.record:,} bytes") from exc
             if not line:
                 raise Damaged("its quotes are not closed")

@@ -134,9 +134,8 @@ def read_jsonl(
 
 def _line(stream: ByteStream, limits: ReadLimits) -> bytes:
     try:
-        return stream.read_to(b"\n", limits.record)
+        return stream.read_line(limits.record)
     except TooLong as exc:
-        stream.skip_to(b"\n")
         raise OverLimit("record", f"it has over {limits.record:,} bytes") from exc
 
 
