@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import io
+import zipfile
 from base64 import b64encode
 
 import brotli
@@ -80,6 +82,39 @@ def _dictionary() -> bytes:
 
 
 # What it is, the file, and what the report counts it under.
+def workbook(row: bytes, count: int, *, around: bytes = b"", head: bytes = b"", strings: bytes = b"") -> bytes:
+    """Return an Excel file whose sheet has *row* so many times, under a header with a URL and a date."""
+    names = b"".join(b'<c t="inlineStr"><is><t>%b</t></is></c>' % name for name in (b"url", b"fetched_at"))
+    rows = b"<%b>%b</%b>" % (around, row * count, around) if around else row * count
+    parts = {
+        "[Content_Types].xml": b'<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
+        b'<Override PartName="/xl/workbook.xml" ContentType="application/vnd.openxmlformats-officedocument.'
+        b'spreadsheetml.sheet.main+xml"/><Override PartName="/xl/sharedStrings.xml" ContentType="application/vnd.'
+        b'openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"/></Types>',
+        "xl/_rels/workbook.xml.rels": b'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/'
+        b'relationships"><Relationship Id="r" Type="http://schemas.openxmlformats.org/officeDocument/2006/'
+        b'relationships/worksheet" Target="sheet.xml"/></Relationships>',
+        "xl/workbook.xml": b'<workbook %b xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships">'
+        b'<sheets><sheet name="s" sheetId="1" r:id="r"/></sheets></workbook>' % _SHEET,
+        "xl/sheet.xml": head
+        + b"<worksheet %b><sheetData><row>%b</row>%b</sheetData></worksheet>" % (_SHEET, names, rows),
+        "xl/sharedStrings.xml": b"<sst %b>%b</sst>" % (_SHEET, strings),
+    }
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as zipped:
+        for name, content in parts.items():
+            zipped.writestr(name, content)
+    return data.getvalue()
+
+
+_SHEET = b'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+_ENTITIES = (
+    b"<!DOCTYPE x [<!ENTITY a '"
+    + b"x" * 100
+    + b"'>"
+    + b"".join(b"<!ENTITY %c '%b'>" % (name + 1, b"&%c;" % name * 10) for name in range(ord("a"), ord("i")))
+    + b"]>"
+)
 FILES = {
     "a body of <p>": (lambda: gzip.compress(page(b"<p>" * 10_000_000)), "record"),
     "a smaller body of <p>": (lambda: gzip.compress(page(b"<p>" * 5_000_000)), "memory"),
@@ -100,6 +135,31 @@ FILES = {
         lambda: zstandard.compress(line(b',"outlinks":[["","",""]' + b',["","",""]' * 2_000_000 + b"]")),
         "link_text",
     ),
+    "a table with a cell of 200 MB": (
+        lambda: zstandard.compress(b'url,fetched_at\nhttps://example.com/,"' + b"x" * 200_000_000 + b'"'),
+        "record",
+    ),
+    "a table whose quotes never end": (
+        lambda: zstandard.compress(b'url,fetched_at,h1\nhttps://example.com/,2026-01-01,"\n' + b"x\n" * 15_000_000),
+        "record",
+    ),
+    "a row of links": (
+        lambda: zstandard.compress(
+            b"url,fetched_at,links_url\nhttps://example.com/,2026-01-01," + b"@@" * 10_000_000 + b"\n"
+        ),
+        "link_text",
+    ),
+    "a row of brackets": (
+        lambda: zstandard.compress(
+            b'url,fetched_at,headers\nhttps://example.com/,2026-01-01,"' + b"[" * 20_000_000 + b'"\n'
+        ),
+        "head",
+    ),
+    "an Excel file of rows": (lambda: workbook(b"<row>" + b"<c><v>1</v></c>" * 20 + b"</row>", 500_000), None),
+    "an Excel file with one row": (lambda: workbook(b"<c><v>1</v></c>", 10_000_000, around=b"row"), None),
+    "an Excel file of strings": (lambda: workbook(b"", 0, strings=b"<si><t>x</t></si>" * 20_000_000), None),
+    "an Excel file of empty rows": (lambda: workbook(b'<row r="999999999999"/>', 1), None),
+    "an Excel file of entities": (lambda: workbook(b"<row><c><v>&i;</v></c></row>", 1, head=_ENTITIES), None),
     "a line of brackets": (lambda: zstandard.compress(line(b',"a":' + b"[" * 20_000_000)), None),
     "a large window": (
         lambda: zstandard.ZstdCompressor(

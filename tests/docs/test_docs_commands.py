@@ -61,6 +61,10 @@ def folder(small_web, tmp_path_factory):
             for n in range(600)
         )
     )
+    (made / "internal_all.csv").write_text("Address,Crawl Timestamp\nhttps://example.com/,2026-11-01 10:00:00\n")
+    (made / "crawl.jl").write_text('{"url": "https://example.com/", "crawl_time": "2026-11-01 10:00:00"}\n')
+    (made / "urls.csv").write_text("URL,HTTP Status Code\nhttps://example.com/,200\n")
+    (made / "pages.tsv").write_text("url\tfetched_at\nhttps://example.com/\t2026-11-01\n")
     (made / "urls.txt").write_text("\n".join(f"https://example.com/{number}" for number in range(200)))
     return made
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webtable.errors import FormatError, UnknownColumn
-from webtable.formats import ReadReport, page_to_json, read_pages, write_pages
+from webtable.formats import ReadLimits, ReadReport, page_to_json, read_pages, write_pages
 from webtable.page.page import Page, with_header_fields
 from webtable.page.parts import Link
 
@@ -223,3 +223,12 @@ def test_a_line_with_odd_headers_is_named_and_the_others_are_read(headers):
     assert [page.url for page in pages] == ["https://example.com/0", "https://example.com/2"]
     assert [(line.offset, line.unit) for line in report.damaged] == [(2, "line")]
     assert "header" in report.damaged[0].reason
+
+
+def test_the_line_after_one_over_a_limit_is_read():
+    long = b'{"url":"https://example.com/a","title":"%b"}' % (b"x" * 2_000)
+
+    [found], report = read(long + b'\n{"url":"https://example.com/b"}\n', limits=ReadLimits(record=1_000))
+
+    assert found.url == "https://example.com/b"
+    assert report.skipped == {"record": 1}

@@ -231,8 +231,8 @@ def ingest(
         list[str],
         typer.Argument(
             metavar="FILES",
-            help="WARC, WACZ, ARC, HAR, JSON Lines or Parquet, directories of them, patterns in quotes; - reads "
-            "standard input.",
+            help="WARC, WACZ, ARC, HAR, JSON Lines or Parquet, directories of them, patterns in quotes; CSV, TSV or "
+            "Excel of a crawler; - reads standard input.",
         ),
     ],
     types: Annotated[
@@ -256,7 +256,9 @@ def ingest(
     ] = False,
     date_fallback: Annotated[
         str | None,
-        typer.Option(metavar=TIME, help="The date of WARC and ARC records with none, or an impossible one."),
+        typer.Option(
+            metavar=TIME, help="The date of WARC and ARC records, and of rows, with none or an impossible one."
+        ),
     ] = None,
     resume: options.JournalOption = False,
     wait: options.WaitOption = None,
@@ -273,10 +275,13 @@ def ingest(
     indexes: options.IndexesOption = None,
     regions: options.RegionsOption = 1,
 ) -> None:
-    """Store the pages of WARC, WACZ, ARC, HAR, JSON Lines and Parquet files.
+    """Store the pages of WARC, WACZ, ARC, HAR, JSON Lines, Parquet, CSV and Excel files.
 
     From a directory it takes the files with such names, in the order of their names, but not those in subdirectories; a
     pattern in quotes ('crawls/**/*.warc.gz') finds these.
+
+    CSV, TSV and Excel files are those of Screaming Frog, Sitebulb, advertools and of webtable, with a page a row, and
+    without bodies. The .jl files of advertools are read as well.
 
     A store that is a file is created if it does not exist, with the options from --salt on; for HBase see create.
 
@@ -312,6 +317,7 @@ def ingest(
         webtable ingest archive 'crawls/*/CC-MAIN-*.warc.gz'
         webtable ingest --workers 4 crawls/*.warc.gz
         webtable ingest pages.jsonl --types all
+        webtable ingest internal_all.csv --date-fallback 2026-11-01
         webtable ingest --methods GET,POST crawl.warc.gz
         webtable ingest crawl.warc.gz --include //example.com --exclude '/calendar/**'
         webtable ingest books.warc.gz --limit parsed=64MB --limit seconds=20

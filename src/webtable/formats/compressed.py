@@ -543,6 +543,20 @@ class ByteStream:
                 raise TooLong(f"over {limit:,} bytes without the {end!r} that ends a header or a line")
         return b"".join(parts)
 
+    def read_line(self, limit: int) -> bytes:
+        """Return and consume the bytes up to and including the next line end; the rest if there is none.
+
+        Raises `TooLong` if those are over *limit* bytes; all of them are consumed then.
+        """
+        parts, length = [], 0
+        for part in self._taken_to(b"\n"):
+            length += len(part)
+            if length <= limit:
+                parts.append(part)
+        if length > limit:
+            raise TooLong(f"over {limit:,} bytes without the end of the line")
+        return b"".join(parts)
+
     def skip_to(self, end: bytes) -> None:
         """Skip the bytes up to and including the next *end*; all the rest if there is none."""
         for _ in self._taken_to(end):

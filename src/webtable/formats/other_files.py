@@ -52,6 +52,11 @@ _KINDS = (
     _kind(rb"Rar!\x1a\x07", "a RAR file", _UNPACK.format("unrar x")),
     _kind(rb"PK\x05\x06", "an empty zip file", "there is nothing in it to read"),
     _kind(
+        rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+        "an Excel file in the format of before 2007 (.xls)",
+        "save it as .xlsx or as CSV, and then `webtable ingest pages.csv`",
+    ),
+    _kind(
         rb"ZIM\x04",
         "a ZIM file, which has pages without their headers and dates",
         "take the WARC or WACZ file that it was made from (by warc2zim or zimit)",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections import defaultdict
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 MAGIC = b"PAR1"
 """The first bytes of Parquet files."""
+_ANSWERED = "webtable.formats.parquet_rows:answered"
 _MEMORY = 272 << 20
 """Bytes of memory for reading rows, beside some 65 million of Python and Arrow themselves."""
 _RECORDS = 10
@@ -66,7 +68,7 @@ def read_parquet(
 ) -> Iterator[Page]:
     """Yield the pages of a Parquet file after the first *skip* of its rows; a row that is not a page is reported."""
     check_arrow()
-    with _path_of(file) as (path, identity), _process() as process:
+    with path_of(file) as (path, identity), bounded_process(_ANSWERED) as process:
         rows = _Rows(process, Request(path, identity), source, report, limits, skip)
         try:
             fields = rows.fields()
@@ -234,26 +236,28 @@ class _Rows:
         return answer
 
 
-_idle: list[ParserProcess] = []
-"""Processes that are in use by nobody: files may be read at the same time."""
+_idle: defaultdict[str, list[ParserProcess]] = defaultdict(list)
+"""Processes that are in use by nobody, by what they do: files may be read at the same time."""
 # They stay until this one ends: to start one, and to import Arrow in it, takes a part of a second.
 
 
 @contextmanager
-def _process() -> Iterator[ParserProcess]:
+def bounded_process(name: str) -> Iterator[ParserProcess]:
+    """Give a process that has the function *name* called, and keeps what it has read between calls."""
+    idle = _idle[name]
     try:
-        process = _idle.pop()
+        process = idle.pop()
     except IndexError:
-        process = ParserProcess("webtable.formats.parquet_rows:answered", keeps=True)
+        process = ParserProcess(name, keeps=True)
     try:
         yield process
     finally:
         process.drop_question()
-        _idle.append(process)
+        idle.append(process)
 
 
 @contextmanager
-def _path_of(file: BinaryIO) -> Iterator[tuple[str, tuple[int, int]]]:
+def path_of(file: BinaryIO) -> Iterator[tuple[str, tuple[int, int]]]:
     """Give the path of *file*, and what identifies it there: of what is nowhere under its name, a copy."""
     name: Any = getattr(file, "name", None)
     try:

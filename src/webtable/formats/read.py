@@ -23,6 +23,9 @@ from webtable.formats.har import FIRST as HAR
 from webtable.formats.har import read_har
 from webtable.formats.http import parse_record_fields
 from webtable.formats.other_files import DERIVED, LOOKED_AT, description_of
+from webtable.formats.page_rows import captures_of_row, counted, fields_of
+from webtable.formats.page_tables import ENDINGS as TABLES
+from webtable.formats.page_tables import delimiter_of, is_workbook, read_excel, read_table
 from webtable.formats.parquet import MAGIC, read_parquet
 from webtable.formats.read_report import (
     Damaged,
@@ -31,7 +34,6 @@ from webtable.formats.read_report import (
     OverLimit,
     Place,
     ReadReport,
-    check_announced,
     check_fields,
     count,
     decoded_json,
@@ -93,17 +95,19 @@ _KNOWN = frozenset(_PageLine.__struct_encode_fields__)
 _decoder = msgspec.json.Decoder(_PageLine)
 _raw_decoder = msgspec.json.Decoder(_Raw)
 _names_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_value_decoder = msgspec.json.Decoder(str | int | float | bool | None)
+_CRAWL_TIME = b'"crawl_time"'
 
 
 def read_jsonl(
     stream: ByteStream, source: str, report: ReadReport, options: WARCOptions, *, skip: int = 0
-) -> Iterator[Page]:
-    """Yield the pages of a JSON Lines file after the first *skip* of its lines.
+) -> Iterator[Page | FailedFetch]:
+    """Yield the captures of a JSON Lines file after the first *skip* of its lines.
 
     A line that is not a page is skipped, and reported with its number, or with its place in bytes if the file was not
     read from its beginning or a part of it is lost. Raises `DamagedFile` for the list of pages of a web archive.
     """
-    types, limits, number = options.types, options.limits, 1
+    limits, number = options.limits, 1
     if (stream.gaps or stream.begin) and stream.peek(1) not in b"{\t\r\n ":
         stream.skip_to(b"\n")  # the end of a line whose beginning is in a damaged member
     if stream.peek(3) == _BYTE_ORDER_MARK:
@@ -118,29 +122,41 @@ def read_jsonl(
             stream.skip_to(b"\n")
             continue
         place, unit = (number, "line") if not (stream.begin or stream.gaps) else (stream.mark, "byte")
-        page = report.attempt(
-            lambda: check_announced(types, _page(_line(stream, limits), report, limits)),
+        yield from counted(
+            lambda: _captures(_line(stream, limits), report, options),
             lambda reason: DamagedRecord(source, place, None, reason, unit),  # noqa: B023 - called at once
+            report,
+            options,
+            stream.restart,
         )
-        report.add_record(stream.restart())
         number += 1
-        if page is not None:
-            report.pages += 1
-            yield page
 
 
 def _line(stream: ByteStream, limits: ReadLimits) -> bytes:
     try:
-        return stream.read_to(b"\n", limits.record)
+        return stream.read_line(limits.record)
     except TooLong as exc:
-        stream.skip_to(b"\n")
         raise OverLimit("record", f"it has over {limits.record:,} bytes") from exc
+
+
+def _captures(line: bytes, report: ReadReport, options: WARCOptions) -> list[Page | FailedFetch]:
+    """Return the captures of a *line*, which has a page as webtable or as advertools writes it."""
+    try:
+        if len(line) > _LONG:
+            _check_long(line, options.limits)
+        if _CRAWL_TIME in line:
+            line, values = decoded_json(_names_decoder, line, report)
+            if "crawl_time" in values and "fetched_at" not in values:
+                fields = fields_of(values, report)
+                row = {name: _value_decoder.decode(values[name]) for name in fields}
+                return captures_of_row(row, fields, report, options)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as exc:
+        raise Damaged(str(exc)) from exc
+    return [_page(line, report, options.limits)]
 
 
 def _page(line: bytes, report: ReadReport, limits: ReadLimits) -> Page:
     try:
-        if len(line) > _LONG:
-            _check_long(line, limits)
         line, read = decoded_json(_decoder, line, report)
         report.add_unknown_fields(_names_decoder.decode(line).keys() - _KNOWN)
         values = values_of(read, _FIELDS)
@@ -311,7 +327,7 @@ def _members(whole: FilePart, limits: ReadLimits) -> Iterator[Record | None]:
 # --- Files of any format ----------------------------------------------------------------------------------------------
 
 
-_JSON_LINES = (".jsonl", ".ndjson")
+_JSON_LINES = (".jsonl", ".ndjson", ".jl")
 
 
 def read_pages(
@@ -328,20 +344,22 @@ def read_pages(
     limits: ReadLimits = DEFAULT_LIMITS,
     start: Place | None = None,
 ) -> Iterator[Page]:
-    """Return the pages of a WARC, WACZ, ARC, HAR, JSON Lines or Parquet file, one by one, as they are read.
+    """Return the pages of a WARC, WACZ, ARC, HAR, JSON Lines, Parquet, CSV or Excel file, one by one, as they are read.
 
     `source` is a path, an open binary file, or "-" for standard input; gzip, zstd and LZ4 are recognised by their first
-    bytes. WACZ and Parquet need a seekable file, Parquet also `hbase-webtable[arrow]`. `types` are the media types that
-    are returned (None or {"*"}: all), `extract` fills in title and links of HTML pages that come without,
-    `detect_language` finds the language of pages that do not say it, as a writer does, `verify_digests` verifies the
-    digests of WARC records, of their blocks and payloads, and `date_fallback`, with a timezone, is the date of WARC
-    records that have none, or an impossible one. `methods` are those of requests whose responses are returned from WARC
-    and HAR files (None or {"*"}: all). The URL of an answer to another method than GET has the method and what was sent
-    in its query, as in `__wb_method=POST&name=value`; a response without a request counts as one to GET. Pages whose
-    URL the filter `urls` refuses are left out, and counted by its rule; the URL of a page stays as it is in the file.
-    `report` is kept up to date while reading. `limits` bounds memory and time; a record over a limit is skipped, or
-    returned without title and links, and counted. With `start`, a `place` of the report of an earlier read, reading
-    begins after that record; this needs a seekable file with the same content.
+    bytes. WACZ, Parquet and Excel need a seekable file, Parquet also `hbase-webtable[arrow]`, Excel
+    `hbase-webtable[excel]`. CSV, TSV and Excel files have a page a row, without its body: those of Screaming Frog,
+    Sitebulb, advertools and of webtable (docs/seo_files.md). `types` are the media types that are returned (None or
+    {"*"}: all), `extract` fills in title and links of HTML pages that come without, `detect_language` finds the
+    language of pages that do not say it, as a writer does, `verify_digests` verifies the digests of WARC records, of
+    their blocks and payloads, and `date_fallback`, with a timezone, is the date of WARC records and of rows that have
+    none, or an impossible one. `methods` are those of requests whose responses are returned from WARC and HAR files
+    (None or {"*"}: all). The URL of an answer to another method than GET has the method and what was sent in its query,
+    as in `__wb_method=POST&name=value`; a response without a request counts as one to GET. Pages whose URL the filter
+    `urls` refuses are left out, and counted by its rule; the URL of a page stays as it is in the file. `report` is kept
+    up to date while reading. `limits` bounds memory and time; a record over a limit is skipped, or returned without
+    title and links, and counted. With `start`, a `place` of the report of an earlier read, reading begins after that
+    record; this needs a seekable file with the same content.
 
     A damaged record is reported and skipped, and so is a damaged gzip or zstd member, a row group of Parquet, or what
     follows a WARC record of a wrong length up to the next record, with the number of bytes. A file that cannot be read
@@ -464,7 +482,7 @@ def _pages(
 
 def _parts(file: BinaryIO, begin: int) -> Iterator[ByteRange]:
     """Yield what is to be read of *file* from *begin* on, which is at its beginning: of a WACZ file each WARC file."""
-    if is_wacz(file):
+    if is_wacz(file) and not is_workbook(file):
         for part in warc_ranges(file):
             if begin < part.stop:
                 file.seek(max(begin, part.begin))
@@ -507,7 +525,11 @@ def _reader(stream: ByteStream, file: BinaryIO, name: str) -> Callable[..., Iter
     """Return the function that reads the file, by its first bytes, or by its name if those are inconclusive."""
     start = stream.peek(64)
     if start.startswith(ZIP):
-        raise DamagedFile("a WACZ file is read from its end, and a pipe cannot be: give it as a file", 0)
+        if not file.seekable():
+            raise DamagedFile(
+                "WACZ and Excel files are read from their end, and a pipe cannot be: give it as a file", 0
+            )
+        return lambda _, name, report, options, skip: read_excel(file, name, report, options, skip=skip)
     if start.startswith(MAGIC):
         return lambda _, name, report, options, skip: read_parquet(
             _from_its_end(file), name, report, options.types, options.limits, skip=skip
@@ -523,6 +545,8 @@ def _reader(stream: ByteStream, file: BinaryIO, name: str) -> Callable[..., Iter
         if is_arc(start) or is_arc(stream.peek(FIRST_LINE)):
             stream.expect(ARC_RECORD)
             return read_arc
+        if stem.endswith(TABLES) or delimiter_of(stream.peek(LOOKED_AT)):
+            return read_table
         if not stream.begin and (what := description_of(stream.peek(LOOKED_AT), name)):
             raise DamagedFile(what, 0)
     stream.expect(WARC_RECORD)

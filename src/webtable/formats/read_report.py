@@ -54,7 +54,8 @@ class DamagedRecord(NamedTuple):
 
     source: str
     offset: int
-    """Where it begins: the byte of the file (of its member, in a compressed one), or the line of JSON Lines."""
+    """Where it begins: the byte of the file (of its member, in a compressed one), or the line of JSON Lines
+    and CSV, the row of Parquet and Excel."""
     url: str | None
     reason: str
     unit: str = "byte"
@@ -89,7 +90,7 @@ class ReadReport:
     """Counts of pages that are marked `truncated`, by what says so: `WARC-Truncated`, `Content-Length`, `chunked`, or
     the content encoding that the body does not have, or that breaks off."""
     unknown_fields: Counter[str] = field(default_factory=Counter)
-    """Counts of fields in JSON Lines that a page does not have, by name."""
+    """Counts of fields in JSON Lines that a page does not have, by name; those of columns of a table, once a file."""
     damaged_count: int = 0
     damaged: list[DamagedRecord] = field(default_factory=list)
     """The first 1,000 damaged records, their URLs and reasons cut to 1,000 characters."""
@@ -97,7 +98,8 @@ class ReadReport:
     """Counts of WARC records without the two line ends that close a record, or with a length that includes these, by
     the name of the file. They are read."""
     redated: int = 0
-    """Count of pages that have the date of `date_fallback`, because their record has none, or an impossible one."""
+    """Count of pages that have the date of `date_fallback`, because their record or row has none, or an impossible
+    one."""
     verified: int = 0
     """Count of records of which a digest was verified, and all that could be were right."""
     mismatched: Counter[str] = field(default_factory=Counter)

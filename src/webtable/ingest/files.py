@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 # In a directory only such names are taken: a list or a note beside the archives is no damaged archive.
-_ARCHIVE = re.compile(r"\.(?:w?arc|har|jsonl|ndjson)(?:\.(?:gz|zst|lz4))?$|\.(?:parquet|wacz)$", re.IGNORECASE)
+_ARCHIVE = re.compile(r"\.(?:w?arc|har|jsonl|ndjson|jl)(?:\.(?:gz|zst|lz4))?$|\.(?:parquet|wacz)$", re.IGNORECASE)
 # Common Crawl's names: CC-MAIN-….warc.wat.gz, and .warc.wet.gz.
 _DERIVED = re.compile(r"\.(wat|wet)(?:\.(?:gz|zst|lz4))?$", re.IGNORECASE)
 _RECORDS = {"wat": "metadata", "wet": "conversion"}
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_PAGES = (".warc", ".wacz", ".arc", ".har", ".jsonl", ".ndjson")
+_PAGES = (".warc", ".wacz", ".arc", ".har", ".jsonl", ".ndjson", ".jl")
 _FETCHED_BY = {"s3": "aws s3 cp {} -", "http": "curl -sL {}", "https": "curl -sL {}"}
 
 
@@ -59,7 +59,8 @@ def _files_in(folder: Path) -> Iterator[str]:
             _with_pages(file)
         what = (
             description_of_folder(folder)
-            or "a directory without a WARC, WACZ, ARC, HAR, JSON Lines or Parquet file in it"
+            or "a directory without a WARC, WACZ, ARC, HAR, JSON Lines or Parquet file in it; tables of pages (.csv, "
+            ".tsv, .xlsx) are named, as in `webtable ingest internal_all.csv`"
         )
         raise InvalidArgument(f"{folder}: {what}")
     yield from archives

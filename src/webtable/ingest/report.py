@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SHOWN_ERRORS = 10
 """At most this many errors of one kind are kept."""
+_SHOWN_FIELDS = 8
 _SHOWN_NAMES = 5
 _NOTHING_READ = ReadReport()
 
@@ -208,7 +209,9 @@ def names_text(counts: Counter[str]) -> str:
 
 
 def ignored_fields(fields: Counter[str]) -> Iterator[str]:
-    """Yield the *fields* of rows that pages do not have, with their numbers, and those that were probably meant."""
-    for name, number in fields.most_common():
+    """Yield the most common *fields* of rows that pages do not have, with their numbers and those probably meant."""
+    for name, number in fields.most_common(_SHOWN_FIELDS):
         suggestion = meant(name, ATTRIBUTES).removeprefix("; ")
         yield f"{name} {number:,} ({suggestion})" if suggestion else f"{name} {number:,}"
+    if len(fields) > _SHOWN_FIELDS:
+        yield f"and {len(fields) - _SHOWN_FIELDS:,} more"

@@ -184,7 +184,7 @@ class WebTable(ShowsItself):
         dry_run: bool = False,
         on_progress: Progress | None = None,
     ) -> IngestReport:
-        """Store the pages of WARC, WACZ, ARC, HAR, JSON Lines and Parquet files, and return a report.
+        """Store the pages of WARC, WACZ, ARC, HAR, JSON Lines, Parquet, CSV and Excel files, and return a report.
 
         *files* are paths, directories, whose archives are read, patterns (`"crawls/**/*.warc.gz"`), or `"-"` for
         standard input. They are read by this process, or by so many *workers* in any order, and in parts if they are
