@@ -362,6 +362,10 @@ class WebTable(Wrapped[SyncWebTable]):
     titles: Final = question(SyncWebTable.titles)
     redirect_chains: Final = question(SyncWebTable.redirect_chains)
     crawls: Final = question(SyncWebTable.crawls)
+    headings: Final = question(SyncWebTable.headings)
+    images: Final = question(SyncWebTable.images)
+    structured_data: Final = question(SyncWebTable.structured_data)
+    insecure_content: Final = question(SyncWebTable.insecure_content)
     audit: Final = awaited(SyncWebTable.audit)
 
     fetched: Final = question(SyncWebTable.fetched)

@@ -112,14 +112,19 @@ def problem_option(kinds: object) -> ListingOption:
     return ListingOption("problem", help, is_many=True, choices=get_args(kinds))
 
 
-def problems_of(problem: str | Collection[str] | None, kinds: object) -> frozenset[str] | None:
-    """Return the problems that are asked for, None for all; raises `InvalidArgument` for one not among the *kinds*."""
+def problems_of(
+    problem: str | Collection[str] | None, kinds: object, argument: str = "problem"
+) -> frozenset[str] | None:
+    """Return the problems that are asked for, None for all; raises `InvalidArgument` for one not among the *kinds*.
+
+    *argument* is the name that the method has for them.
+    """
     if problem is None:
         return None
     names = [problem] if isinstance(problem, str) or not isinstance(problem, Collection) else list(problem)
     for name in names:
         if name not in get_args(kinds):
-            raise InvalidArgument(f"problem={name!r} must be one of {', '.join(get_args(kinds))}")
+            raise InvalidArgument(f"{argument}={name!r} must be one of {', '.join(get_args(kinds))}")
     return frozenset(names)
 
 
