@@ -35,6 +35,10 @@ NOW = datetime.now(UTC).replace(microsecond=0)
 HOME, MOVED, GONE = "https://example.com/", "https://example.com/moved", "https://example.com/gone"
 WORDS = b" ".join(b"word%d" % n for n in range(99))
 HTML = b"<title>Home of salt</title><p>Some salt<a href=/gone rel=nofollow>gone</a><a href=/new>new</a><p>" + WORDS
+ELEMENTS = (
+    b'<h1>One</h1><img alt="" srcset="/1.png 1x, /2.png 2x" width=1 src=http://a.example/1.png>'
+    b'<script type=application/ld+json>{"@type": "Car"}</script><script type=application/ld+json>{,}</script>'
+)
 READ = ["body", "outlinks", "link_counts"]
 
 ANSWERS = {
@@ -56,6 +60,7 @@ def table(tmp_path_factory):
         for url, status in ((GONE, 404), (f"{GONE}2", 404)):
             table.put(Page(url=url, body=b"n\xf6", charset="latin-1", status=status, fetched_at=NOW))
         table.put(Page(url=f"{HOME}long", body=b"<title>" + b"long " * 30 + b"</title>", fetched_at=NOW))
+        table.put(Page(url=f"{HOME}elements", body=ELEMENTS, fetched_at=NOW))
         table.put(Page(url=MOVED, status=301, redirect_to=HOME, fetched_at=NOW - timedelta(days=2)))
         for path, html in {"copy": HTML, "like": HTML + b" more <a href=/>home</a>"}.items():
             table.put(Page(url=HOME + path, body=html, fetched_at=NOW))

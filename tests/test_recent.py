@@ -44,6 +44,6 @@ def test_the_main_content_of_a_page_that_is_asked_for_again_is_looked_for_once(m
     body = b"<p>" + b"Salted keys part the rows among regions. " * 20
     first = extract.main_content(body, "utf-8", "text/html")
 
-    monkeypatch.setattr(extract, "_light", None)
+    monkeypatch.setattr(extract, "light_markup", None)
 
     assert extract.main_content(body, "utf-8", "text/html") == first

@@ -364,6 +364,10 @@ class WebTable(Wrapped[SyncWebTable]):
     redirect_chains: Final = question(SyncWebTable.redirect_chains)
     crawls: Final = question(SyncWebTable.crawls)
     indexability: Final = question(SyncWebTable.indexability)
+    headings: Final = question(SyncWebTable.headings)
+    images: Final = question(SyncWebTable.images)
+    structured_data: Final = question(SyncWebTable.structured_data)
+    insecure_content: Final = question(SyncWebTable.insecure_content)
     audit: Final = awaited(SyncWebTable.audit)
 
     fetched: Final = question(SyncWebTable.fetched)

@@ -118,6 +118,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "compare": Listed("reports", "What has changed on a site between two times"),
         **_listings("a site as a whole"),
     },
+    "Ask: what is on pages": _listings("what is on pages"),
     "Ask: pages by an index": _listings("pages by an index"),
     "Ask: links": _listings("links"),
     "Write": {

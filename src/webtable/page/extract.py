@@ -297,7 +297,7 @@ _MAX_STEPS = 20_000
 """How many nodes one text may take: an unclosed <a> holds the rest of its page, and each text its ancestors."""
 
 
-def _text_of(node: LexborNode) -> str:
+def _text_of(node: LexborNode, most_steps: int = _MAX_STEPS) -> str:
     """The text of *node*, with a space where an element ends that is not within the line."""
     text = node.text(separator="\0")
     # One piece of text is the rule; braces may be a style, which has no words.
@@ -321,14 +321,17 @@ def _text_of(node: LexborNode) -> str:
         else:
             pieces += (" ", part.text()) if is_apart or around != block else (part.text(),)
             block, is_apart = around, False
-        if steps > _MAX_STEPS:
+        if steps > most_steps:
             break
     return "".join(pieces)
 
 
-def text_or_image(node: LexborNode, limit: int) -> str:
-    """Return the text of *node* or, where it has none, what its first image shows; cut to *limit* characters."""
-    if text := shortened(_text_of(node), limit):
+def text_or_image(node: LexborNode, limit: int, most_steps: int = _MAX_STEPS) -> str:
+    """Return the text of *node* or, where it has none, what its first image shows; cut to *limit* characters.
+
+    At most *most_steps* nodes are looked at for the text.
+    """
+    if text := shortened(_text_of(node, most_steps), limit):
         return text
     image = node.css_first('img[alt]:not([alt=""])')
     return "" if image is None else shortened(image.attributes["alt"], limit)
@@ -463,8 +466,8 @@ def extract(
     """
     over: Over = "parsed"
     if len(body) <= limits.parsed:
-        page = _Page(body, charset, url, limits.links, limits.link_text, is_xml=is_xhtml(content_type))
-        if light := _light(page):
+        page = ParserInput(body, charset, url, limits.links, limits.link_text, is_xml=is_xhtml(content_type))
+        if light := light_markup(page):
             return _extracted(page, *light)
         try:
             return _extract_decoder.decode(_apart(page, limits))
@@ -501,8 +504,8 @@ def plain_text(
         return decoded(body, encoding_of(body, charset))
     if len(body) > limits.parsed:
         return None
-    page = _Page(body, charset, is_xml=is_xhtml(content_type))
-    if light := _light(page):
+    page = ParserInput(body, charset, is_xml=is_xhtml(content_type))
+    if light := light_markup(page):
         return _readable(light[0])
     try:
         return _apart(page, limits).decode()
@@ -533,9 +536,9 @@ def _read_main_content(
     body: bytes, charset: str | None, content_type: str | None, limits: ReadLimits
 ) -> MainContent | None:
     if is_text(body, charset, content_type) and len(body) <= limits.parsed:
-        page = _Page(body, charset, main=True, is_xml=is_xhtml(content_type))
+        page = ParserInput(body, charset, main=True, is_xml=is_xhtml(content_type))
         try:
-            light = _light(page)
+            light = light_markup(page)
             return _main_content(light[0]) if light else _main_decoder.decode(_apart(page, limits))
         except TooMuch:
             pass
@@ -543,8 +546,11 @@ def _read_main_content(
     return None if text is None else MainContent(text)
 
 
-class _Page(msgspec.Struct, array_like=True):
-    """A page that is to be parsed: for its title and links, or for its text if it has no URL, or its main content."""
+class ParserInput(msgspec.Struct, array_like=True):
+    """A page that is to be parsed: for its title and links, or for its text if it has no URL, or its main content.
+
+    With `main` the work takes quadratic time for nested elements, and is done elsewhere for smaller pages than other.
+    """
 
     body: bytes
     charset: str | None
@@ -557,27 +563,35 @@ class _Page(msgspec.Struct, array_like=True):
 
 _main_contents = RecentValues[tuple[bytes, str | None, str | None, ReadLimits], tuple[MainContent | None]](8 * 2**20)
 _process = ParserProcess("webtable.page.extract:answered")
-_page_decoder = msgspec.msgpack.Decoder(_Page)
+input_decoder = msgspec.msgpack.Decoder(ParserInput)
 _extract_decoder = msgspec.msgpack.Decoder(Extract)
 _main_decoder = msgspec.msgpack.Decoder(MainContent)
 
 
-def _apart(page: _Page, limits: ReadLimits) -> bytes:
-    """The answer of the second process to *page*; that of this one where no second one can be started."""
+def _apart(page: ParserInput, limits: ReadLimits) -> bytes:
+    return apart(_process, answered, page, limits)
+
+
+def apart(process: ParserProcess, answered: Callable[[bytes], bytes], page: ParserInput, limits: ReadLimits) -> bytes:
+    """Return what *process* answers to *page*, or *answered*, its function, where it cannot be started.
+
+    Raises `TooMuch`.
+    """
+    work = msgspec.msgpack.encode(page)
     try:
-        return _process.call(msgspec.msgpack.encode(page), memory=limits.memory, seconds=limits.seconds)
+        return process.call(work, memory=limits.memory, seconds=limits.seconds)
     except Unavailable:
         pass
     try:
-        return answered(msgspec.msgpack.encode(page))
+        return answered(work)
     except MemoryError as exc:
         raise TooMuch("memory") from exc
 
 
 def answered(work: bytes) -> bytes:
     """The extract, main content or text of the page *work*, encoded; of the second process. Raises `MemoryError`."""
-    page = _page_decoder.decode(work)
-    html, encoding = _in_utf8(page)
+    page = input_decoder.decode(work)
+    html, encoding = in_utf8(page)
     try:
         if page.main:
             return msgspec.msgpack.encode(_main_content(html))
@@ -588,22 +602,27 @@ def answered(work: bytes) -> bytes:
         raise MemoryError from exc
 
 
-def _light(page: _Page) -> tuple[bytes, str] | None:
+def light_markup(page: ParserInput) -> tuple[bytes, str] | None:
     """Return *page* in UTF-8 and its encoding, if parsing it takes a second and 300 MB at most."""
     if len(page.body) > (_SMALL_MAIN if page.main else _SMALL):
         return None
-    html, encoding = _in_utf8(page)
+    html, encoding = in_utf8(page)
     tags = html.count(b"<")
     if tags * (_COPY * tags // 4 + len(html)) > _MAX_COPIES and tags * _copied(html) > _MAX_COPIES:
         return None
     return html, encoding
 
 
-def _in_utf8(page: _Page) -> tuple[bytes, str]:
+def in_utf8(page: ParserInput) -> tuple[bytes, str]:
     """The markup of *page* as HTML in UTF-8, and the encoding that it was in."""
     encoding = encoding_of(page.body, page.charset)
     html = as_utf8(page.body, encoding)
     return (html_of_xhtml(html) or html) if page.is_xml else html, encoding
+
+
+def tree(html: bytes) -> LexborHTMLParser:
+    """Return the tree of *html*, which is in UTF-8."""
+    return LexborHTMLParser(html, options=_WITHOUT_EVENTS)
 
 
 def _copied(html: bytes) -> int:
@@ -617,7 +636,7 @@ def _copied(html: bytes) -> int:
     return _COPY * (len(tags) - len(links)) + len(together) - sum(links) + max(links, default=0)
 
 
-def _extracted(page: _Page, html: bytes, encoding: str) -> Extract:
+def _extracted(page: ParserInput, html: bytes, encoding: str) -> Extract:
     tree = LexborHTMLParser(html, options=_WITHOUT_EVENTS)
     outlinks = Outlinks(page.url or "", page.links, min(page.link_text, 65_536 + 4 * len(page.body)), encoding)
     outlinks.add_all(tree)

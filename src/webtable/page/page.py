@@ -46,6 +46,7 @@ from webtable.rowkey.urls import canonical_or_none, split_url
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from webtable.page.elements import Elements
 
 STORED_NAMES = {"status": "status_code", **{f"_{name}": name for name in Bookkeeping.__struct_fields__}}
 """The names that fields have in stored JSON, where these are other ones."""
@@ -333,10 +334,14 @@ class Page(
         It is `body` decoded by the charset that a browser would choose; what cannot be read is U+FFFD. A body without a
         type is HTML unless it is binary. For the words that people see there is `text`.
         """
+        body = self._markup()
+        return None if body is None else decoded(body, encoding_of(body, charset_of(self)))
+
+    def _markup(self) -> bytes | None:
+        """Return the body of an HTML page, None for another type."""
         body, media = self.body, media_of(self)
-        if body is None or not (is_html(media) or (not media and is_text(body, charset_of(self), None))):
-            return None
-        return decoded(body, encoding_of(body, charset_of(self)))
+        is_markup = body is not None and (is_html(media) or (not media and is_text(body, charset_of(self), None)))
+        return body if is_markup else None
 
     @property
     def text(self) -> str | None:
@@ -359,6 +364,17 @@ class Page(
 
         content = None if self.body is None else main_content(self.body, charset_of(self), media_of(self))
         return None if content is None else content.text
+
+    @property
+    def elements(self) -> Elements | None:
+        """Its headings, images, structured data and insecure content; None for another type, and without a body.
+
+        The body is parsed each time, with the limits of `text`; `over` names the one that it is over.
+        """
+        from webtable.page.elements import elements_of  # it imports parsers
+
+        body = self._markup()
+        return None if body is None else elements_of(body, self.url, charset_of(self), media_of(self))
 
     def __dir__(self) -> list[str]:
         return [name for name in object.__dir__(self) if not isinstance(vars(Page).get(name), WrongName)]

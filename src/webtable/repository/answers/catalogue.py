@@ -39,6 +39,12 @@ GROUPS: Final[Mapping[str, Mapping[str, ListedQuestion]]] = {
         "crawls": ListedQuestion("questions.captures", "When a site was crawled, and how much of it"),
         "unresolved": ListedQuestion("questions.captures", "Revisits whose original is not stored"),
     },
+    "what is on pages": {
+        "headings": ListedQuestion("questions.elements", "Headings of all pages of a site"),
+        "images": ListedQuestion("questions.elements", "Images, with alternative texts and sizes"),
+        "structured_data": ListedQuestion("questions.elements", "JSON-LD, microdata, Open Graph; empty or broken"),
+        "insecure_content": ListedQuestion("questions.elements", "Mixed content, and forms by http"),
+    },
     "pages by an index": {
         "fetched": ListedQuestion("indexes.questions", "Pages fetched in a period"),
         "modified": ListedQuestion("indexes.questions", "Pages modified in a period"),

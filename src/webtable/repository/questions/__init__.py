@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions import (
         captures,
         changes,
+        elements,
         indexability,
         page,
         pages,
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
         titles,
     )
 
-__all__ = ["captures", "changes", "indexability", "page", "pages", "redirect_chains", "stats", "titles"]
+__all__ = ["captures", "changes", "elements", "indexability", "page", "pages", "redirect_chains", "stats", "titles"]
 
 if not TYPE_CHECKING:  # a question is loaded when it is asked, so that the others cost nothing at the start
     __getattr__, __dir__ = late(__name__, {}, __all__)

@@ -126,7 +126,10 @@ def problem_option(kinds: object) -> ListingOption:
 def problems_of(
     problem: str | Collection[str] | None, kinds: object, argument: str = "problem"
 ) -> frozenset[str] | None:
-    """Return the problems that are asked for, None for all; raises `InvalidArgument` for one not among the *kinds*."""
+    """Return the problems that are asked for, None for all; raises `InvalidArgument` for one not among the *kinds*.
+
+    *argument* is the name that the method has for them.
+    """
     if problem is None:
         return None
     names = [problem] if isinstance(problem, str) or not isinstance(problem, Collection) else list(problem)

@@ -44,6 +44,15 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from webtable.ingest.report import IngestReport
+    from webtable.page.elements import (
+        AltState,
+        DataProblem,
+        Heading,
+        Image,
+        InsecureContent,
+        InsecureProblem,
+        StructuredData,
+    )
     from webtable.page.page import Page
     from webtable.page.parts import IndexStatus
     from webtable.repository.duplicates.exact import DuplicateGroup, Sameness
@@ -807,6 +816,82 @@ class WebTable(ShowsItself):
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
         return questions.captures.CrawlsQuestion(self._context, scope, window, gap).answer()
+
+    # --- Questions about what is on the pages of a site: their bodies are read and parsed ----------------------------
+
+    @repeatable()
+    def headings(
+        self,
+        site: Site | None = None,
+        *,
+        urls: URLFilter | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[Heading]:
+        """Return the headings of the pages of *site*, `<h1>` to `<h6>`, in the order of the document.
+
+        As for `images`, `structured_data` and `insecure_content`, the bodies of all pages of the site are read, and
+        those of HTML pages with status 200 parsed; `Page.elements` has the same of one page. A page over the limits of
+        the parser has none.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
+        return questions.elements.HeadingsQuestion(self._context, scope, window).answer()
+
+    @repeatable()
+    def images(
+        self,
+        site: Site | None = None,
+        *,
+        alt: AltState | Collection[AltState] | None = None,
+        urls: URLFilter | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[Image]:
+        """Return the images of the pages of *site*, in the order of the document.
+
+        *alt* chooses those whose alternative text is "missing", "empty" or a "text", or several of these.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
+        return questions.elements.ImagesQuestion(self._context, scope, window, alt).answer()
+
+    @repeatable()
+    def structured_data(
+        self,
+        site: Site | None = None,
+        *,
+        problem: DataProblem | Collection[DataProblem] | None = None,
+        urls: URLFilter | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[StructuredData]:
+        """Return the structured data of the pages of *site*: JSON-LD, then microdata, Open Graph, and Twitter's.
+
+        *problem* chooses what is "empty", "broken" or "too large", or several of these.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
+        return questions.elements.StructuredDataQuestion(self._context, scope, window, problem).answer()
+
+    @repeatable()
+    def insecure_content(
+        self,
+        site: Site | None = None,
+        *,
+        problem: InsecureProblem | Collection[InsecureProblem] | None = None,
+        urls: URLFilter | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[InsecureContent]:
+        """Return what the pages of *site* load or send without encryption, in the order of the document.
+
+        *problem* chooses "mixed content" (what an https page loads by http), "form to http", or "form on http" (on a
+        page that itself came by http), or several of these. What styles and scripts load is not looked at.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
+        return questions.elements.InsecureContentQuestion(self._context, scope, window, problem).answer()
 
     # --- Questions that an index answers ------------------------------------------------------------------------------
 
