@@ -35,6 +35,7 @@ GROUPS: Final[Mapping[str, Mapping[str, ListedQuestion]]] = {
         "near_duplicate_groups": ListedQuestion("duplicates.near", "Pages with nearly the same text"),
         "titles": ListedQuestion("questions.titles", "Titles that are missing, used again, or too long"),
         "redirect_chains": ListedQuestion("questions.redirect_chains", "Redirect chains and loops"),
+        "sitemaps": ListedQuestion("questions.sitemaps", "URLs of sitemaps, and what is at odds with the crawl"),
         "crawls": ListedQuestion("questions.captures", "When a site was crawled, and how much of it"),
         "unresolved": ListedQuestion("questions.captures", "Revisits whose original is not stored"),
     },

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from webtable._late import late
 
 if TYPE_CHECKING:
-    from webtable.repository.questions import captures, changes, page, pages, redirect_chains, stats, titles
+    from webtable.repository.questions import captures, changes, page, pages, redirect_chains, sitemaps, stats, titles
 
-__all__ = ["captures", "changes", "page", "pages", "redirect_chains", "stats", "titles"]
+__all__ = ["captures", "changes", "page", "pages", "redirect_chains", "sitemaps", "stats", "titles"]
 
 if not TYPE_CHECKING:  # a question is loaded when it is asked, so that the others cost nothing at the start
     __getattr__, __dir__ = late(__name__, {}, __all__)
