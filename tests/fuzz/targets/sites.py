@@ -86,6 +86,7 @@ QUESTIONS: list[Question] = [
     lambda t, after: t.duplicate_groups(DOMAIN, by="title", order="bytes", after=after),
     lambda t, after: t.titles(DOMAIN, max_length=5, after=after),
     lambda t, after: t.redirect_chains(DOMAIN, after=after),
+    lambda t, after: t.sitemaps(DOMAIN, after=after),
     lambda t, after: t.crawls(DOMAIN, gap="1h", after=after),
     lambda t, after: t.crawls(webtable.ALL, gap="1h", order="oldest", after=after),
     lambda t, after: t.search("word", DOMAIN, after=after),
