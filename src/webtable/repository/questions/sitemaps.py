@@ -95,7 +95,11 @@ LISTING = Listing(
     options=(
         SITE,
         ListingOption(
-            "sitemap", "Read the capture of this sitemap too; may be given more than once.", metavar="URL", is_many=True
+            "sitemap",
+            "Read the capture of this sitemap too; may be given more than once.",
+            metavar="URL",
+            is_many=True,
+            example="https://example.com/sitemap.xml",
         ),
         problem_option(SitemapProblem),
     ),
