@@ -7,7 +7,6 @@ and those that the caller names. What they name is joined with the pages of the 
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -46,10 +45,9 @@ FILES_AT_ONCE = 256
 """How many sitemaps, or pages that they name, are looked up by one call."""
 MAX_INDEXES = 5
 """How many indexes of sitemaps and redirects may lead to a sitemap; the protocol has one index."""
-MAX_FILES = 50_000
-"""How many sitemaps are read, and held in memory by their URLs: as many as an index may name."""
 _MAX_ROBOTS = 512_000  # what Google reads of it
 _ROBOTS_LINE = re.compile(r"^[ \t\ufeff]*sitemap[ \t]*:[ \t]*(\S+)", re.IGNORECASE | re.MULTILINE)
+_ROBOTS = re.compile(r"//[^/]*/robots\.txt(?:\?|$)")
 _ABSOLUTE = re.compile(r"https?://", re.IGNORECASE)
 
 SitemapProblem = Literal[
@@ -122,30 +120,45 @@ LISTING = Listing(
 )
 
 
-# Places are those of URLs, dates milliseconds. `problems` of a page is empty if it is indexable, NULL if it is neither
-# that nor at odds; `look` is what it may be for crawlers. A file that cannot be read is listed like a URL.
+# Places are those of URLs, dates milliseconds. A file waits until it is read; `rank` 0 is robots.txt, 2 what may be a
+# sitemap, by its type alone. `problems` of a page is empty if it is indexable, NULL if it is neither that nor at odds.
 _TABLES = (
-    "CREATE TABLE listed (place BLOB, file BLOB, lastmod TEXT, problems TEXT, reason TEXT, fetched INTEGER,"
-    " PRIMARY KEY (place, file, problems))",
+    "CREATE TABLE files (place BLOB PRIMARY KEY, named_by BLOB, depth INTEGER, rank INTEGER, state TEXT, problem TEXT,"
+    " fetched INTEGER) WITHOUT ROWID",
+    "CREATE INDEX waiting ON files (state, rank)",
+    "CREATE TABLE named (file BLOB, origin TEXT, PRIMARY KEY (file, origin)) WITHOUT ROWID",
+    "CREATE TABLE listed (place BLOB, file BLOB, lastmod TEXT, problems TEXT, PRIMARY KEY (place, file)) WITHOUT ROWID",
     "CREATE TABLE pages (place BLOB PRIMARY KEY, status INTEGER, problems TEXT, detail TEXT, changed INTEGER,"
-    " fetched INTEGER, before INTEGER, changes INTEGER, look INTEGER) WITHOUT ROWID",
+    " fetched INTEGER, before INTEGER, changes INTEGER) WITHOUT ROWID",
 )
-_LOOKING = "SELECT place FROM pages WHERE look = ?"
-_ROBOTS, _BY_NAME, _BY_TYPE = 1, 2, 3
+# A file that was none by its look is read again once it is named.
+_ADD = """
+    INSERT INTO files VALUES (?, ?, ?, ?, 'waiting', NULL, NULL) ON CONFLICT (place) DO UPDATE SET
+    named_by = coalesce(named_by, excluded.named_by), rank = min(rank, excluded.rank),
+    depth = CASE WHEN rank > excluded.rank THEN excluded.depth ELSE min(depth, excluded.depth) END,
+    state = CASE state WHEN 'none' THEN 'waiting' ELSE state END
+"""
+_WAITING = f"SELECT place, depth, rank FROM files WHERE state = 'waiting' ORDER BY rank LIMIT {FILES_AT_ONCE}"
 _ELSEWHERE = """
     SELECT DISTINCT place FROM listed WHERE NOT EXISTS (SELECT 1 FROM pages WHERE pages.place = listed.place)
 """
-_SEVERAL_CHANGES = """
-    SELECT place, lastmod, before, changed FROM listed JOIN pages USING (place)
-    WHERE changes > 1 AND lastmod IS NOT NULL
-"""
+_SEVERAL_CHANGES = (
+    "SELECT place, lastmod, before, changed FROM listed JOIN pages USING (place)"
+    " WHERE changes > 1 AND lastmod IS NOT NULL"
+)
 _CHANGED_AFTER = "UPDATE pages SET before = max(coalesce(before, 0), ?2) WHERE place = ?1"
-_NO_PAGE = "UPDATE pages SET problems = nullif(problems, '') WHERE place = ?"
-_ROWS = """
-    WITH facts AS (SELECT place, status, problems, detail, changed, fetched, before FROM pages)
-    SELECT listed.*, facts.* FROM listed LEFT JOIN facts USING (place) WHERE listed.place > ?1
-    UNION ALL SELECT place, NULL, NULL, 'unlisted', NULL, NULL, facts.* FROM facts
-    WHERE problems = '' AND NOT EXISTS (SELECT 1 FROM listed WHERE listed.place = facts.place) AND place > ?1 AND ?2
+_NAME = "INSERT OR IGNORE INTO named VALUES (?, ?)"
+_IS_NAMED = "SELECT 1 FROM named WHERE file = ? AND origin = ?"
+_HAS_SITEMAP = "SELECT 1 FROM files WHERE state = 'read' AND (problem IS NULL OR EXISTS (SELECT 1 FROM listed))"
+_OF_PAGE = "pages.status, pages.problems, pages.detail, pages.changed, pages.fetched, pages.before"
+_ROWS = f"""
+    SELECT listed.place, file, lastmod, listed.problems, files.fetched, NULL, {_OF_PAGE} FROM listed
+    JOIN files ON files.place = file LEFT JOIN pages ON pages.place = listed.place WHERE listed.place > ?1
+    UNION ALL SELECT place, NULL, NULL, 'unlisted', NULL, NULL, {_OF_PAGE} FROM pages
+    WHERE problems = '' AND NOT EXISTS (SELECT 1 FROM listed WHERE listed.place = pages.place)
+    AND NOT EXISTS (SELECT 1 FROM files WHERE files.place = pages.place) AND place > ?1 AND EXISTS ({_HAS_SITEMAP})
+    UNION ALL SELECT files.place, named_by, NULL, 'unreadable', NULL, files.problem, {_OF_PAGE} FROM files
+    LEFT JOIN pages ON pages.place = files.place WHERE files.problem IS NOT NULL AND files.place > ?1
     ORDER BY 1, 2
 """
 
@@ -157,9 +170,8 @@ class _Row(NamedTuple):
     file: bytes | None
     lastmod: str | None
     listed_as: str
-    reason: str | None
     file_fetched: int | None
-    page: bytes | None
+    unreadable: str | None
     status: int | None
     problems: str | None
     detail: str | None
@@ -169,8 +181,8 @@ class _Row(NamedTuple):
 
     def url(self) -> SitemapURL:
         """Return it with its problems."""
-        of_page = "missing" if self.page is None and self.reason is None else self.problems or ""
-        problems, details = [*self.listed_as.split(), *of_page.split()], [self.reason, self.detail]
+        of_page = ["missing"] if self.status is None and self.unreadable is None else (self.problems or "").split()
+        problems, details = [*self.listed_as.split(), *of_page], [self.unreadable, self.detail]
         period = period_of(self.lastmod) if self.lastmod else None
         if self.lastmod and (wrong := self._wrong_lastmod(self.lastmod)):
             problems.append("lastmod")
@@ -231,8 +243,8 @@ class SitemapsQuestion(SortedQuestion[SitemapURL]):
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[SitemapURL]:
         with TemporaryTables(*_TABLES) as scratch:
-            has_sitemaps = _Reading(self, scratch, damage).read_all()
-            rows = map(_Row._make, scratch.rows(_ROWS, (after or b"", has_sitemaps)))
+            _Reading(self, scratch, damage).read_all()
+            rows = map(_Row._make, scratch.rows(_ROWS, (after or b"",)))
             for _, of_url in groupby(rows, lambda row: row.place):
                 entry = _most_wrong(row.url() for row in of_url)
                 if self.problems is None or not self.problems.isdisjoint(entry.problems):
@@ -250,15 +262,6 @@ def _most_wrong(entries: Iterator[SitemapURL]) -> SitemapURL:
     return replace(first, others=others)
 
 
-class _File(NamedTuple):
-    """A sitemap, or what may be one: the place of what names it, and how many indexes and redirects lead to it."""
-
-    named_by: bytes | None = None
-    depth: int = 0
-    is_sure: bool = True
-    """Whether it is one whatever it has."""
-
-
 class _Reading:
     """Reads the pages of a site, and its sitemaps, into temporary tables."""
 
@@ -266,26 +269,27 @@ class _Reading:
         self._question, self._scratch, self._damage = question, scratch, damage
         self._context: TableContext = question.context
         self._at = clock.now()
-        self._files: dict[str, _File] = {}
-        self._waiting: deque[str] = deque()
-        self._named: set[tuple[str, str]] = set()
-        """Sitemaps, each with the origin of a robots.txt that names it."""
-        self._has_sitemaps = False
 
-    def read_all(self) -> bool:
-        """Read all; return whether there is a sitemap that can be read."""
+    def read_all(self) -> None:
         question, scratch = self._question, self._scratch
-        scratch.fill("pages", map(self._row, question.pages.all(self._damage)), 9)
-        # What is named comes first: it is read whatever it looks like.
-        for look in (_ROBOTS, _BY_NAME, _BY_TYPE):
-            self._read((url_at(place) for (place,) in scratch.rows(_LOOKING, (look,))), is_sure=look != _BY_TYPE)
-            if look == _ROBOTS:
-                self._read(question.sitemaps)
+        scratch.fill("pages", map(self._with_file, question.pages.all(self._damage)), 8)
+        for url in question.sitemaps:
+            self._add(url, None, 0, rank=1)
+        while files := list(scratch.rows(_WAITING)):
+            self._read_files(files)
         self._look_elsewhere()
         self._look_back()
-        return self._has_sitemaps
 
     # --- Pages --------------------------------------------------------------------------------------------------------
+
+    def _with_file(self, page: Page) -> tuple[object, ...]:
+        """Return the row of *page*; what may be robots.txt or a sitemap is added to the files."""
+        if page.status == 200 and page.has_body:
+            if is_for_crawlers(page):
+                self._add(page.url, None, 0, rank=0 if _ROBOTS.search(page.url) else 1)
+            elif may_be_sitemap(page):
+                self._add(page.url, None, 0, rank=2)
+        return self._row(page)
 
     def _row(self, page: Page) -> tuple[object, ...]:
         problems, detail = [], None
@@ -303,144 +307,129 @@ class _Reading:
         # What is beside the directory is not asked for, but may be named.
         is_indexable = is_read(page) and (is_within is None or is_within(place))
         names = " ".join(problems) if problems or is_indexable else None
-        changed, before, look = page.changed_at or page.fetched_at, None, None
+        changed, before = page.changed_at or page.fetched_at, None
         if page.change_count:
             dates = [moment for moment in (page.first_seen, *dates_in(page.stored.unchanged)) if moment]
             before = max((milliseconds(moment) for moment in dates if moment < changed), default=None)
-        if page.status == 200 and page.has_body:
-            by_name = _ROBOTS if _is_robots(page.url) else _BY_NAME
-            look = by_name if is_for_crawlers(page) else _BY_TYPE if may_be_sitemap(page) else None
         dates_of = milliseconds(changed), milliseconds(page.fetched_at), before, page.change_count
-        return place, page.status, names, detail, *dates_of, look
+        return place, page.status, names, detail, *dates_of
 
     def _look_elsewhere(self) -> None:
         """Add the pages of other sites that sitemaps name."""
-        is_of_site = self._question.scope.contains() or (lambda _: True)
-        places = (place for (place,) in self._scratch.rows(_ELSEWHERE) if not is_of_site(place))
-        for urls in pieces_of(map(url_at, places), None, FILES_AT_ONCE):
-            pages = self._damage.sift(self._context.counted.read_each(self._keys(urls), ()))
-            self._scratch.fill("pages", [self._row(page) for page in pages if page is not None], 9)
+        question, scratch = self._question, self._scratch
+        if (is_of_site := question.scope.contains()) is None:
+            return
+        places = (place for (place,) in scratch.rows(_ELSEWHERE) if not is_of_site(place))
+        for piece in pieces_of(places, None, FILES_AT_ONCE):
+            pages = self._damage.sift(self._context.counted.read_each(self._keys(piece), ()))
+            scratch.fill("pages", [self._row(page) for page in pages if page is not None], 8)
 
     def _look_back(self) -> None:
         """Find when pages had other content last, where a lastmod depends on it and their metadata do not say it."""
+        rows = self._scratch.rows(_SEVERAL_CHANGES)
         doubtful = (
             place
-            for place, lastmod, before, changed in self._scratch.rows(_SEVERAL_CHANGES)
+            for place, lastmod, before, changed in rows
             if (period := period_of(lastmod)) and (before or 0) <= milliseconds(period.end) < changed
         )
         for places in pieces_of(doubtful, None, FILES_AT_ONCE):
             for place, versions in zip(places, history_many(self._context, map(url_at, places)), strict=True):
-                dates = sorted(milliseconds(version.fetched_at) for version in versions)
-                if len(dates) > 1:
-                    self._scratch.run(_CHANGED_AFTER, (place, dates[-2]))
+                dates = [milliseconds(version.fetched_at) for version in versions]
+                self._scratch.run(
+                    _CHANGED_AFTER, (place, max((date for date in dates if date < max(dates)), default=0))
+                )
 
     # --- Files --------------------------------------------------------------------------------------------------------
 
-    def _read(self, urls: Iterable[str], *, is_sure: bool = True) -> None:
-        """Read the files *urls*, and all to which they lead."""
-        for piece in pieces_of(iter(urls), None, FILES_AT_ONCE):
-            for url in piece:
-                self._add(url, _File(is_sure=is_sure))
-            while self._waiting:
-                self._read_files([self._waiting.popleft() for _ in range(min(FILES_AT_ONCE, len(self._waiting)))])
+    def _add(self, url: str | None, named_by: bytes | None, depth: int, *, rank: int) -> None:
+        if (place := self._place(url)) is not None:
+            self._scratch.run(_ADD, (place, named_by, depth, rank))
 
-    def _add(self, url: str, file: _File) -> None:
-        if url in self._files:
-            return
-        if file.depth > MAX_INDEXES or len(self._files) == MAX_FILES:
-            self._fail(
-                url, file, f"more than {MAX_INDEXES} indexes and redirects lead to it, or there are {MAX_FILES:,}"
-            )
-        else:
-            self._files[url] = file
-            self._waiting.append(url)
-
-    def _fail(self, url: str, file: _File, reason: str) -> None:
-        """List the *file* as one that cannot be read."""
-        place = self._question.pages.by_url(url)
-        row = place, file.named_by, None, "unreadable", reason, None
-        self._scratch.run("INSERT OR IGNORE INTO listed VALUES (?, ?, ?, ?, ?, ?)", row)
-
-    def _keys(self, urls: Iterable[str]) -> list[bytes]:
-        return list(map(self._context.key.encode, urls))
-
-    def _read_files(self, urls: Sequence[str]) -> None:
-        bodies = []
-        for url, page in zip(urls, self._context.counted.read_each(self._keys(urls), ()), strict=True):
-            file = self._files[url]
-            if page is None or isinstance(page, DamagedRow):
-                self._fail(url, file, self._why_not(page))
-            elif page.status in REDIRECTS and (target := target_of(page)):
-                self._add(target, _File(self._question.pages.by_url(url), file.depth + 1))
-            elif not 200 <= page.status < 300 or not page.has_body:
-                self._fail(url, file, "its body is not stored" if page.status == 200 else f"status {page.status}")
-            else:
-                bodies.append((url, page.size or 0))
-        for piece in together(bodies):
-            pages = self._context.counted.read_each(self._keys(piece), ("body",))
-            for url, page in zip(piece, pages, strict=True):
-                if page is None or isinstance(page, DamagedRow):
-                    self._fail(url, self._files[url], self._why_not(page))
-                else:
-                    self._read_file(page, self._files[url])
-
-    def _why_not(self, page: DamagedRow | None) -> str:
-        if page is None:
-            return "its capture is not stored"
-        self._damage.add(page)
-        return "its row is damaged"
-
-    def _read_file(self, page: Page, file: _File) -> None:
-        body, url = page.body or b"", page.url
-        if _is_robots(url):
-            place = self._question.pages.by_url(url)
-            for match in _ROBOTS_LINE.finditer(body[:_MAX_ROBOTS].decode("utf-8", "replace")):
-                if sitemap := self._joined(url, match[1]):
-                    self._add(sitemap, _File(place))
-                    self._named.add((sitemap, _origin(url)))
-        elif file.is_sure or is_sitemap(body):
-            problems: list[str] = []
-            self._scratch.fill("listed", self._listed(page, file, problems), 6)
-            # One without a type has been stored as HTML, which a sitemap is not.
-            self._scratch.run(_NO_PAGE, (self._question.pages.by_url(url),))
-            if problems:
-                self._fail(url, file, "; ".join(problems))
-            self._has_sitemaps |= not problems
-        else:
-            del self._files[url]  # an index that is read later may name it
-
-    def _joined(self, base: str, reference: str) -> str | None:
-        """Return the URL of *reference* at *base*, None if no page can have it."""
+    def _place(self, url: str | None) -> bytes | None:
+        """Return the place of *url*; None if it is none, or is too long to be stored."""
         with suppress(InvalidURL):
-            url = join_url(base, reference)
-            self._question.pages.by_url(url)  # it may be too long
-            return url if reference else None
+            return None if url is None else self._question.pages.by_url(url)
         return None
 
-    def _listed(self, page: Page, file: _File, problems: list[str]) -> Iterator[tuple[object, ...]]:
+    def _keys(self, places: Iterable[bytes]) -> list[bytes]:
+        return [self._context.key.encode(url_at(place)) for place in places]
+
+    def _settle(self, place: bytes, state: str, problem: str | None = None, fetched: datetime | None = None) -> None:
+        values = state, problem, fetched and milliseconds(fetched), place
+        self._scratch.run("UPDATE files SET state = ?, problem = ?, fetched = ? WHERE place = ?", values)
+
+    def _read_files(self, files: Sequence[tuple[bytes, int, int]]) -> None:
+        keys, bodies = self._keys(place for place, _, _ in files), []
+        for file, key, page in zip(files, keys, self._context.counted.read_each(keys, ()), strict=True):
+            place, depth, _ = file
+            if isinstance(page, DamagedRow):
+                self._damage.add(page)
+                self._settle(place, "read", "its row is damaged")
+            elif page is not None and page.status in REDIRECTS and page.redirect_to:
+                self._add(target_of(page), place, depth + 1, rank=1)
+                self._settle(place, "passed")
+            elif problem := _why_not_read(page, depth):
+                self._settle(place, "read", problem)
+            elif page is not None:
+                bodies.append(((file, key), page.size or 0))
+        for piece in together(bodies):
+            pages = self._context.counted.read_each([key for _, key in piece], ("body",))
+            for (file, _), page in zip(piece, pages, strict=True):
+                if isinstance(page, DamagedRow):
+                    self._damage.add(page)
+                if isinstance(page, DamagedRow) or page is None:  # it was deleted meanwhile
+                    self._settle(file[0], "read", "its body cannot be read")
+                else:
+                    self._read_file(page, *file)
+
+    def _read_file(self, page: Page, place: bytes, depth: int, rank: int) -> None:
+        body = page.body or b""
+        if rank == 0:
+            for match in _ROBOTS_LINE.finditer(body[:_MAX_ROBOTS].decode("utf-8", "replace")):
+                with suppress(InvalidURL):
+                    url = join_url(page.url, match[1])
+                    self._add(url, place, 0, rank=1)
+                    self._scratch.run(_NAME, (self._place(url), _origin(page.url)))
+            self._settle(place, "passed")
+        elif rank == 2 and not is_sitemap(body):
+            self._settle(place, "none")
+        else:
+            problems: list[str] = []
+            self._scratch.fill("listed", self._listed(page, place, depth, problems), 4)
+            self._settle(place, "read", "; ".join(problems) or None, page.fetched_at)
+
+    def _listed(self, page: Page, place: bytes, depth: int, problems: list[str]) -> Iterator[tuple[object, ...]]:
         """Yield the rows of the URLs in the sitemap *page*; adds why not all can be read to *problems*."""
-        place_of, is_within = self._question.pages.by_url, self._question.is_within
-        unusable, place, fetched = 0, place_of(page.url), milliseconds(page.fetched_at)
+        unusable, origin, is_within = 0, _origin(page.url), self._question.is_within
         try:
             for entry in sitemap_entries(page.body or b"", charset_of(page)):
-                url = self._joined(page.url, entry.url)
-                if url is None:
+                url = None
+                with suppress(InvalidURL):
+                    url = join_url(page.url, entry.url) if entry.url else None
+                if url is None or (at := self._place(url)) is None:
                     unusable += 1
                 elif entry.is_sitemap:
-                    self._add(url, _File(place, file.depth + 1))
-                elif is_within is None or is_within(place_of(url)):
-                    is_own = _origin(url) == _origin(page.url) or (page.url, _origin(url)) in self._named
-                    names = ["foreign"] * (not is_own) + ["relative"] * (not _ABSOLUTE.match(entry.url))
-                    self._has_sitemaps = True
-                    yield place_of(url), place, entry.lastmod, " ".join(names), None, fetched
+                    self._add(url, place, depth + 1, rank=1)
+                elif is_within is None or is_within(at):
+                    names = [] if _ABSOLUTE.match(entry.url) else ["relative"]
+                    if _origin(url) != origin and not self._scratch.first(_IS_NAMED, (place, _origin(url))):
+                        names.append("foreign")
+                    yield at, place, entry.lastmod, " ".join(names)
         except FormatError as exc:
             problems.append(f"an HTML page: {exc}" if is_html(page.content_type) else str(exc))
         if unusable:
             problems.append(plural(unusable, "invalid URL"))
 
 
-def _is_robots(url: str) -> bool:
-    return url.split("/", 3)[3].partition("?")[0] == "robots.txt"
+def _why_not_read(page: Page | None, depth: int) -> str | None:
+    """Return why the body of *page*, which should be a sitemap, is not read; None if it is."""
+    if page is None:
+        return "its capture is not stored"
+    if not 200 <= page.status < 300:
+        return f"status {page.status}"
+    if not page.has_body:
+        return "its body is not stored"
+    return f"below more than {MAX_INDEXES} indexes and redirects" if depth > MAX_INDEXES else None
 
 
 def _origin(url: str) -> str:
