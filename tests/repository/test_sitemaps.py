@@ -313,6 +313,25 @@ def test_a_sitemap_in_a_damaged_row_is_unreadable_and_told(site):
     assert [row.url for row in answer.damaged] == [site.url("/sitemap.xml")]
 
 
+def test_what_pages_say_may_be_anything(site):
+    odd = "x\ud800\0y"
+    site.store(
+        html(site, "/canonical", canonical=odd),
+        html(site, "/redirect", status=301, redirect_to=odd),
+        xml(site, "/sitemap.xml", urlset(site.url("/canonical"), (site.url("/redirect"), "x" * 9_000))),
+    )
+
+    assert problems(site) == {"/canonical": "canonicalised", "/redirect": "redirect lastmod"}
+
+
+def test_urls_that_are_too_long_are_counted(site):
+    site.store(xml(site, "/sitemap.xml", urlset(site.url("/" + "x" * 40_000), site.url("/" + "x" * 8_500))))
+
+    (entry,) = site.table.sitemaps(site.domain)
+
+    assert (entry.problems, entry.detail) == (("unreadable",), "2 invalid URLs")
+
+
 def test_wrong_arguments_are_refused(site):
     with pytest.raises(InvalidArgument, match="problem="):
         site.table.sitemaps(site.domain, problem="gone")

@@ -182,9 +182,12 @@ class _Reader:
             fields, is_sitemap = self._fields, path == "sitemapindex/sitemap"
             self.entries.append(SitemapEntry(fields.get("url", ""), fields.get("lastmod") or None, is_sitemap))
         elif path in _FIELDS:
-            text = self._text.strip() if len(self._text) <= _MAX_TEXT else ""
-            date = http_date(text) if path.endswith("pubDate") else None
-            self._fields[_FIELDS[path]] = text if date is None else date.isoformat()
+            text = self._text.strip()
+            if _FIELDS[path] == "url":
+                self._fields["url"] = text if len(text) <= _MAX_TEXT else ""
+            else:
+                date = http_date(text) if path.endswith("pubDate") else None
+                self._fields["lastmod"] = text[:100] if date is None else date.isoformat()
 
 
 def _refuse_entity(*_: object) -> None:

@@ -311,6 +311,8 @@ class _Reading:
         if page.change_count:
             dates = [moment for moment in (page.first_seen, *dates_in(page.stored.unchanged)) if moment]
             before = max((milliseconds(moment) for moment in dates if moment < changed), default=None)
+        if detail:  # it may have half of a surrogate pair, which SQLite does not take
+            detail = detail.encode("utf-8", "replace").decode()
         dates_of = milliseconds(changed), milliseconds(page.fetched_at), before, page.change_count
         return place, page.status, names, detail, *dates_of
 
