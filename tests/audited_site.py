@@ -44,6 +44,11 @@ PAGES = (
     _page("/for-badbot", HEAD.format("Badbot"), headers={"X-Robots-Tag": "badbot: noindex"}),
     _page("/english", HEAD.format("English").replace("=de", "=en")),
     _page("/file", "%PDF-1.7", content_type="application/pdf"),
+    _page(
+        "/sitemap.xml",
+        f"<urlset><url><loc>{SITE}/</loc></url><url><loc>{SITE}/gone</loc></url><url><loc>{SITE}/new</loc></url></urlset>",
+        content_type="application/xml",
+    ),
     Page(url=f"{SITE}/unread", content_type="text/html", fetched_at=FETCHED, digest="sha256:" + "0" * 64),
 )
 

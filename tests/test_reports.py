@@ -245,6 +245,33 @@ def test_an_audit_finds_pages_with_one_body_or_one_title_and_titles_that_are_mis
     )
 
 
+def test_an_audit_has_the_urls_of_sitemaps_that_are_at_odds_with_the_pages(table):
+    urls = "".join(f"<url><loc>{HOME}{path}</loc></url>" for path in ("", "a", "b", "gone", "new"))
+    sitemap = Page(url=f"{HOME}map", body=f"<urlset>{urls}</urlset>".encode(), content_type="text/xml", fetched_at=NOW)
+    put(table, *SITE, sitemap, page("/more"))
+
+    found = sections(audit(table, "example.com"))["sitemaps"]
+
+    assert found.rows == (
+        (f"{HOME}b", "noindex", 200, sitemap.url, None),
+        (f"{HOME}gone", "error", 404, sitemap.url, None),
+        (f"{HOME}more", "unlisted", 200, None, None),
+        (f"{HOME}new", "missing", None, sitemap.url, None),
+    )
+    assert "1 missing" in found.about
+    assert "2 fine" in found.about
+    assert found.command.startswith("webtable sitemaps example.com --problem missing --problem unlisted ")
+
+
+def test_an_audit_of_a_site_without_a_sitemap_says_so(table):
+    put(table, *SITE)
+
+    found = sections(audit(table, "example.com"))["sitemaps"]
+
+    assert found.count == 0
+    assert "no sitemap of the site is stored" in found.about
+
+
 def test_what_is_no_html_needs_no_description_and_html_without_a_type_does(table):
     untyped = Page(url="https://example.com/untyped", body=b"<title>T</title>", fetched_at=NOW)
     text = Page(url="https://example.com/text", body=b"text", content_type="text/plain", fetched_at=NOW)

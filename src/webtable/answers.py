@@ -21,6 +21,7 @@ from webtable.repository.questions.findings import Finding
 from webtable.repository.questions.indexability import Indexability, RobotsTxt
 from webtable.repository.questions.page import History, Resolution
 from webtable.repository.questions.redirect_chains import ChainProblem, RedirectChain
+from webtable.repository.questions.sitemaps import SitemapProblem, SitemapURL
 from webtable.repository.questions.stats import GroupRow, Stats
 from webtable.repository.questions.titles import TitleProblem, TitleProblemKind
 from webtable.repository.reading.scope import AllPages, Site
@@ -64,6 +65,8 @@ __all__ = [
     "Sameness",
     "SearchIn",
     "Site",
+    "SitemapProblem",
+    "SitemapURL",
     "SizeClass",
     "Stats",
     "TitleProblem",

@@ -125,6 +125,10 @@ LISTINGS = {
     "titles of several pages": (["titles", "example.com"], [ABOUT, COPY]),
     "titles that are too long": (["titles", "other.example", "--max-length", "4"], [OTHER]),
     "titles of a directory": (["titles", "https://example.com/docs/"], []),
+    "sitemaps that are not stored": (
+        ["sitemaps", "example.com", "--sitemap", f"{HOME}sitemap.xml", "--problem", "unreadable"],
+        [f"{HOME}sitemap.xml"],
+    ),
     "chains of redirects": (["redirect-chains", "all"], [f"{OLD} {ABOUT}"]),
     "what a bot may not index": (["indexability", "example.com", "--verdict", "error"], [GONE]),
     "what is not indexable": (["pages", "example.com", "--finding", "not-indexable"], [GONE, OLD]),
@@ -291,6 +295,7 @@ def test_crawls_are_compared_by_the_moments_that_are_printed(run: Run, site: Non
         "titles",
         "redirect-chains",
         "indexability",
+        "sitemaps",
         "crawls",
         "stats",
     ],

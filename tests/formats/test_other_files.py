@@ -82,6 +82,11 @@ FILES = {
     "HTML": (b"<!doctype html><title>x</title>", "a page of HTML without its URL", "wget --warc-file"),
     "an array": (b'[{"url": "https://example.com/"}]', "an array of JSON", "jq -c '.[]'"),
     "URLs": (b"https://example.com/a\nhttps://example.com/b\n", "a list of URLs", "wget --warc-file=crawl -i"),
+    "a sitemap": (
+        b'<?xml version="1.0"?>\n<?xml-stylesheet href="x"?><urlset xmlns="s"><url><loc>https://example.com/</loc></url>',
+        "a sitemap, which has URLs and no pages",
+        "`webtable crawl https://example.com/ --sitemaps`",
+    ),
     "UTF-16": ('{"log": {}}'.encode("utf-16"), "a text in UTF-16", "iconv"),
     "SQLite": (sqlite(), "an SQLite file", "webtable -s 'a file' copy"),
 }

@@ -209,6 +209,14 @@ def test_pages_of_sitemaps_are_fetched_that_no_page_links_to(tmp_path):
 
     assert stored(tmp_path).keys() >= {*LINKED, "/private/1", "/alone", "/alone/2"}
     assert max(site.requested().values()) == 1
+    with webtable.open(tmp_path / "crawl.db") as table:
+        entries = {entry.url.removeprefix(SITE): entry for entry in table.sitemaps("site.example")}
+    assert {path: entry.problems for path, entry in entries.items()} == {
+        **dict.fromkeys((*LINKED, "/private/1"), ("unlisted",)),
+        **dict.fromkeys(("/a", "/alone", "/alone/2"), ()),
+        "/broken.xml": ("unreadable",),
+    }
+    assert {entry.sitemap for entry in entries.values()} == {None, f"{SITE}/pages.xml.gz", f"{SITE}/robots.txt"}
 
 
 def test_what_has_not_changed_comes_as_a_304_when_it_is_fetched_again(tmp_path):

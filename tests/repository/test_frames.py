@@ -255,6 +255,7 @@ def test_every_answer_is_a_table(web):
         "titles": table.titles(domain, max_length=1),
         "chains": table.redirect_chains(domain),
         "crawls": table.crawls(domain),
+        "sitemaps": table.sitemaps(domain, sitemap=url("/sitemap.xml")),
     }
 
     for name, answer in answers.items():

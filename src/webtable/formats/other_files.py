@@ -82,6 +82,12 @@ _KINDS = (
         "write a page a line, as in `jq -c '.[]' {} | webtable ingest -`",
     ),
     _kind(
+        rb"(?:\xef\xbb\xbf)?\s*(?:<[?!][^>]*>\s*)*+<(?:urlset|sitemapindex)[\s>]",
+        "a sitemap, which has URLs and no pages",
+        "fetch them with `webtable crawl https://example.com/ --sitemaps` (its host), and then compare them with "
+        "`webtable sitemaps example.com`",
+    ),
+    _kind(
         rb"https?://\S+\r?\n",
         "a list of URLs, without the pages",
         "fetch these into a WARC file, as in `wget --warc-file=crawl -i {}`, and then `webtable ingest crawl.warc.gz`",

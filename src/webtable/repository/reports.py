@@ -29,6 +29,7 @@ from webtable.repository.questions.captures import Crawl
 from webtable.repository.questions.changes import CHANGE_KINDS
 from webtable.repository.questions.findings import BOT, FINDINGS, NOT_INDEXABLE, TESTS, in_another_language
 from webtable.repository.questions.redirect_chains import ChainProblem
+from webtable.repository.questions.sitemaps import SitemapProblem
 from webtable.repository.reading.page_counts import OTHERS, UNKNOWN, PageCounts, grouping
 from webtable.repository.reading.scope import Scope, Site, named_site, site_text
 from webtable.rowkey.urls import split_url
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions.changes import Change, ChangeKind
     from webtable.repository.questions.findings import Finding
     from webtable.repository.questions.redirect_chains import RedirectChain
+    from webtable.repository.questions.sitemaps import SitemapURL
     from webtable.repository.questions.titles import TitleProblem
 
 
@@ -102,6 +104,9 @@ class SiteTable(Protocol):
 
     def near_duplicate_groups(self, site: Site, /) -> Results[NearDuplicateGroup]:
         """Return the groups of pages with nearly the same text."""
+
+    def sitemaps(self, site: Site, /) -> Results[SitemapURL]:
+        """Return the URLs of sitemaps, and pages in none."""
 
     def titles(self, site: Site, /) -> Results[TitleProblem]:
         """Return the problems with titles."""
@@ -634,6 +639,12 @@ _AUDIT_OUTLINES: Final[Mapping[str, Outline]] = {
         "Pages with the status of a redirect, without a Location that leads anywhere.",
         (_STATUS, _URL),
     ),
+    "sitemaps": (
+        "Sitemaps",
+        "URLs of sitemaps that are not stored, redirect, are an error, canonicalised, not to be indexed, of another "
+        "host, or wrongly dated, indexable pages in no sitemap, and sitemaps that cannot be read{}.",
+        (_URL, Heading("problems", "text"), _STATUS, Heading("sitemap", "url"), Heading("detail", "text")),
+    ),
     "orphans": (
         "Orphans",
         "Pages to which no link, frame or redirect of another stored page leads.",
@@ -705,6 +716,7 @@ _AUDIT_OUTLINES: Final[Mapping[str, Outline]] = {
         (_URL, _TITLE, _SIZE),
     ),
 }
+_NO_SITEMAP = "; no sitemap of the site is stored, as crawl --sitemaps stores it"
 _COLUMNS: Final = {BOT: "robots_by_bot"}
 """The columns of pages that are called otherwise in a section."""
 _VALUES: Final[Mapping[str, Callable[[Page], object]]] = {
@@ -738,6 +750,7 @@ class AuditSections:
         problems = " ".join(f"--problem {problem}" for problem in get_args(ChainProblem))
         yield self._section("redirect-chains", self._chains, f"redirect-chains {named} {problems}")
         yield self._of_pages("no-location", counts)
+        yield self._of_sitemaps()
         yield self._section(
             "orphans", lambda: ((page.url, page.status, page.title) for page in table.links.orphans(site))
         )
@@ -797,6 +810,21 @@ class AuditSections:
         section = self._of_pages("not-indexable", counts)
         blocked = f"{self.program} indexability {shlex.quote(self.named)} --verdict blocked"
         return replace(section, about=section.about.format(by_reason and f": {by_reason}", blocked))
+
+    def _of_sitemaps(self) -> Section:
+        """Return the section of sitemaps, whose text has the number of URLs by problem."""
+        problems = Counter[str]()
+
+        def findings() -> Iterator[tuple[object, ...]]:
+            for entry in self.table.sitemaps(self.site):
+                problems.update(entry.problems or ["fine"])
+                if entry.problems:
+                    yield entry.url, ", ".join(entry.problems), entry.status, entry.sitemap, entry.detail
+
+        options = " ".join(f"--problem {problem}" for problem in get_args(SitemapProblem))
+        section = self._section("sitemaps", findings, f"sitemaps {shlex.quote(self.named)} {options}")
+        by_problem = ", ".join(f"{count:,} {problem}" for problem, count in problems.most_common())
+        return replace(section, about=section.about.format(f": {by_problem}" if problems else _NO_SITEMAP))
 
     def _of_languages(self, counts: SiteCounts) -> Section:
         main = counts.main_language

@@ -13,11 +13,23 @@ if TYPE_CHECKING:
         page,
         pages,
         redirect_chains,
+        sitemaps,
         stats,
         titles,
     )
 
-__all__ = ["captures", "changes", "elements", "indexability", "page", "pages", "redirect_chains", "stats", "titles"]
+__all__ = [
+    "captures",
+    "changes",
+    "elements",
+    "indexability",
+    "page",
+    "pages",
+    "redirect_chains",
+    "sitemaps",
+    "stats",
+    "titles",
+]
 
 if not TYPE_CHECKING:  # a question is loaded when it is asked, so that the others cost nothing at the start
     __getattr__, __dir__ = late(__name__, {}, __all__)

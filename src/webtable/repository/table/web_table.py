@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions.indexability import Indexability, RobotsTxt
     from webtable.repository.questions.page import History, Resolution
     from webtable.repository.questions.redirect_chains import ChainProblem, RedirectChain
+    from webtable.repository.questions.sitemaps import SitemapProblem, SitemapURL
     from webtable.repository.questions.stats import Stats
     from webtable.repository.questions.titles import TitleProblem, TitleProblemKind
     from webtable.repository.reports import Audit
@@ -108,9 +109,9 @@ class WebTable(ShowsItself):
     its answer is read, if the table lacks the index.
 
     Questions about a site as a whole (`duplicate_groups`, `near_duplicate_groups`, `titles`, `redirect_chains`,
-    `crawls`) read every row of the site, without bodies, for any part of the answer, and sort on disk. That takes some
-    50 MB of memory for any number of pages, and 1 to 4 GB of the directory for temporary files for 10 million of them;
-    `OSError` is raised if that directory is full.
+    `sitemaps`, `crawls`) read every row of the site, without bodies, for any part of the answer, and sort on disk. That
+    takes some 50 MB of memory for any number of pages, and 1 to 4 GB of the directory for temporary files for 10
+    million of them; `OSError` is raised if that directory is full.
 
     Questions that an index answers take the options of `webtable.answers.PageOptions`, and have the order "storage",
     which is the fastest, besides the orders that they name; all but `near_duplicates`, which names its own.
@@ -797,6 +798,32 @@ class WebTable(ShowsItself):
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
         return questions.redirect_chains.RedirectChainsQuestion(self._context, scope, window, problem).answer()
+
+    def sitemaps(
+        self,
+        site: Site | None = None,
+        *,
+        sitemap: str | Collection[str] | None = None,
+        problem: SitemapProblem | Collection[SitemapProblem] | None = None,
+        urls: URLFilter | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[SitemapURL]:
+        """Return the URLs that the sitemaps of *site* name, and its indexable pages that none names, by URL.
+
+        Sitemaps are read from captures: those that a robots.txt or an index names (indexes in indexes too, up to five),
+        those that look like one, and those named as *sitemap*; of a directory those of its host. They may be XML, RSS,
+        Atom or a list, with gzip, as sitemaps.org has them: 50,000 URLs and 50 MB each.
+
+        *problem* chooses "missing" (not stored), "noindex", "redirect", "error", "canonicalised" (to another URL),
+        "foreign" (of another host or scheme, whose robots.txt does not name the sitemap), "relative" (no whole URL),
+        "lastmod" (no date, later than the capture of the sitemap, since when the page did not change, or before its
+        last change), "unlisted" (indexable, and in none; if there is a sitemap), "unreadable" (a sitemap that is not
+        read to its end), or several of these.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
+        return questions.sitemaps.SitemapsQuestion(self._context, scope, window, sitemap, problem).answer()
 
     def crawls(
         self,
