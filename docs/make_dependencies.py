@@ -14,8 +14,8 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).parents[1]
 PAGE = Path(__file__).with_name("dependencies.md")
 EXTRAS = (
-    "arrow", "dask", "excel", "similarity", "metrics", "native", "otel", "plot", "ray", "scrapy", "search", "spark", "testing",
-    "web",
+    "arrow", "dask", "excel", "similarity", "metrics", "native", "otel", "plot", "ray", "scrapy", "search", "spark",
+    "testing", "web",
 )  # fmt: skip
 HEAD = """# Dependencies
 
