@@ -143,6 +143,14 @@ FILES = {
         lambda: zstandard.compress(b'url,fetched_at,h1\nhttps://example.com/,2026-01-01,"\n' + b"x\n" * 15_000_000),
         "record",
     ),
+    "a table of quotes": (
+        lambda: zstandard.compress(b'url,fetched_at,h1\nhttps://example.com/,2026-01-01,"\n' + b'"a"\n' * 6_000_000),
+        None,
+    ),
+    "a table of columns": (
+        lambda: zstandard.compress(b"url,fetched_at\n" + (b"," * 20_000_000 + b"\n") * 5),
+        None,
+    ),
     "a row of links": (
         lambda: zstandard.compress(
             b"url,fetched_at,links_url\nhttps://example.com/,2026-01-01," + b"@@" * 10_000_000 + b"\n"

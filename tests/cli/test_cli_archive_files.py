@@ -220,3 +220,27 @@ def test_a_page_that_only_mentions_such_a_list_is_read(run):
     Path("pages.jsonl").write_bytes(msgspec.json.encode({"url": "https://example.com/a", "body": LIST.decode()}))
 
     assert "1 page stored" in run("ingest", "pages.jsonl").out
+
+
+def test_the_columns_of_a_table_that_pages_do_not_have_are_one_short_line(run):
+    columns = ",".join(f"Column {number}" for number in range(20))
+    Path("internal_all.csv").write_text(
+        f"Address,Crawl Timestamp,{columns}\nhttps://example.com/,2026-11-01 10:00:00{',x' * 20}\n"
+    )
+
+    done = run("ingest", "internal_all.csv")
+
+    assert done.code == 0
+    [line] = [line for line in done.err.splitlines() if line.startswith("ignored fields")]
+    assert line.endswith("Column 7 1, and 12 more")
+
+
+def test_a_table_without_dates_is_stored_with_the_date_that_is_given(run):
+    Path("urls.csv").write_text("URL,HTTP Status Code,Title\nhttps://example.com/,200,Home\n")
+
+    refused = run("ingest", "urls.csv")
+    done = run("ingest", "urls.csv", "--date-fallback", "2026-11-01")
+
+    assert (refused.code, done.code) == (1, 0)
+    assert "--date-fallback TIME" in refused.err
+    assert run("pages", "all", "--columns", "title,fetched_at").out == "Home\t2026-11-01T00:00:00.000Z\n"

@@ -53,6 +53,11 @@ def sqlite() -> bytes:
 FILES = {
     "WET": (INFO + record(b"text", kind="conversion", media="text/plain"), "a WET file", "take the WARC file"),
     "WAT": (INFO + record(b"{}", kind="metadata", media="application/json"), "a WAT file", "take the WARC file"),
+    "Excel of before 2007": (
+        bytes.fromhex("d0cf11e0a1b11ae1") + bytes(504),
+        "an Excel file in the format of",
+        "as CSV",
+    ),
     "MHTML": (MHTML, "an MHTML file", "HAR"),
     "MHTML of Firefox": (
         b"From: x\nMIME-Version: 1.0\nContent-Type: multipart/related; type=x\n",

@@ -290,6 +290,22 @@ class TestATable:
         assert [record.offset for record in report.damaged] == [4, 5, 6, 8]
         assert report.records == 6
 
+    def test_has_rows_with_quotes_and_line_ends_in_them(self):
+        rows = b'https://example.com/a,2026-11-01,"a ""b""\n""c"" ""\n"\n' + b"https://example.com/b,2026-11-01,x"
+
+        pages, _ = read(b"url,fetched_at,h1\n" + rows)
+
+        assert [page.h1 for page in pages] == ['a "b"\n"c" "\n', "x"]
+
+    def test_goes_on_at_the_line_of_which_it_says_the_number_after_a_row_over_a_limit(self):
+        data = b'url,fetched_at,h1\nhttps://example.com/a,2026-11-01,"\n%b\nx\nbroken\n' % (b"x\n" * 500)
+
+        pages, report = read(data, limits=ReadLimits(record=500))
+
+        assert not pages
+        assert report.over_limits[0].offset == 2
+        assert report.damaged[-1].offset == data.count(b"\n")
+
     def test_goes_on_after_a_row_over_a_limit(self):
         data = b"url,fetched_at,h1\nhttps://example.com/a,2026-11-01,%b\nhttps://example.com/b,2026-11-01,x\n"
 

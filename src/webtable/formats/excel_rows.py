@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ROWS = 256
-_ANSWER_BYTES = 4 << 20
-"""How many characters an answer has at most, not counting its last row."""
+_ANSWER_SIZE = 4 << 20
+"""How many cells, and characters in them, an answer has at most, not counting its last row."""
 _MAX_REASON = 300
 
 
@@ -101,8 +101,8 @@ def _answer(start: int, rows: Iterator[Any]) -> Answer:
         values = [_value(value) for value in row]
         if any(value is not None for value in values):
             answer.rows.append((answer.stop, values))
-        size += sum(len(value) for value in values if isinstance(value, str))
-        if len(answer.rows) >= _ROWS or size > _ANSWER_BYTES:
+        size += len(values) + sum(len(value) for value in values if isinstance(value, str))
+        if len(answer.rows) >= _ROWS or size > _ANSWER_SIZE:
             answer.is_end = False
             break
     return answer

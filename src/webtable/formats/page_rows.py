@@ -74,14 +74,18 @@ _BETWEEN = "@@"  # of advertools, between several values
 _IN_WORDS = frozenset({"status", "http status"})
 """Columns that say the status in words, where another one has its number."""
 _FIRST_OF_SEVERAL = frozenset({"title", "description", "h1", "charset"})
-_MOST_OF_ERROR, _MOST_OF_DATE, _STATUS_DIGITS = 1_000, 100, 3
+_MOST_OF_COLUMN, _MOST_OF_ERROR, _MOST_OF_DATE, _STATUS_DIGITS = 100, 1_000, 100, 3
 _NO_DATE = "--date-fallback TIME (in Python date_fallback=) stores such pages with another"
 _REASONS = {"robots": "robots", "dns": "dns", "refused": "refused", "time": "timeout", "ssl": "tls", "tls": "tls"}
 
 
-@lru_cache(maxsize=4_096)
 def _field_of(column: str) -> str | None:
     """Return the field that a *column* has; "" for one that is computed when a page is stored, None if it has none."""
+    return _known_field(column) if len(column) <= _MOST_OF_COLUMN else None
+
+
+@lru_cache(maxsize=4_096)
+def _known_field(column: str) -> str | None:
     if column.startswith(_HEADER):
         return column if len(column) > len(_HEADER) else None
     if column in _COMPUTED:
@@ -252,10 +256,8 @@ def _links(values: dict[str, list[Any]], limits: ReadLimits) -> list[Any]:
         raise OverLimit("link_text", f"its links have over {limits.link_text:,} characters")
     urls, anchors, nofollow = (_parts(values, name) for name in names)
     # An anchor may have in it what stands between anchors: then nobody knows to which link any of them belongs.
-    anchors = anchors if len(anchors) == len(urls) else [""] * len(urls)
-    rels = (
-        ["nofollow" if text == "True" else "" for text in nofollow] if len(nofollow) == len(urls) else [""] * len(urls)
-    )
+    rels = ["nofollow" if text == "True" else "" for text in nofollow]
+    anchors, rels = (texts if len(texts) == len(urls) else [""] * len(urls) for texts in (anchors, rels))
     links = [Link(url, " ".join(anchor.split()), rel) for url, anchor, rel in zip(urls, anchors, rels, strict=True)]
     return links or [link for value in own for link in _converted("outlinks", value)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -58,9 +59,10 @@ def delimiter_of(start: bytes) -> str | None:
 class _Lines:
     """The records of a file of lines, each of which is more than one line where a line end is in quotes."""
 
-    def __init__(self, stream: ByteStream, limits: ReadLimits) -> None:
+    def __init__(self, stream: ByteStream, limit: int) -> None:
         self._stream = stream
-        self._limits = limits
+        self.limit = limit
+        """How many bytes a record may have."""
         self.number = 1
         """The number of the next line."""
 
@@ -75,9 +77,13 @@ class _Lines:
         data = bytearray()
         try:
             self._take_line(data)
-            while is_quoted and data.count(b'"') % 2:
-                self._take_to_quote(data)
-                self._take_line(data)
+            counted_to, is_open = 0, is_quoted
+            while is_open:
+                is_open = data.count(b'"', counted_to) % 2 == 1
+                if is_open:
+                    self._take_to_quote(data)
+                    counted_to = len(data)
+                    self._take_line(data)
         finally:
             self.number += max(data.count(b"\n"), 1)
         try:
@@ -87,7 +93,7 @@ class _Lines:
 
     def _take_line(self, data: bytearray) -> None:
         try:
-            data += self._stream.read_line(self._limits.record - len(data))
+            data += self._stream.read_line(self.limit - len(data))
         except TooLong as exc:
             data += b"\n"
             raise self._over_limit() from exc
@@ -100,7 +106,7 @@ class _Lines:
             end = ahead.find(b'"') + 1
             if not ahead:
                 raise Damaged("its quotes are not closed")
-            if len(data) + len(ahead) > self._limits.record:
+            if len(data) + len(ahead) > self.limit:
                 self._take_line(data)
                 raise self._over_limit()
             data += self._stream.read(end or len(ahead))
@@ -109,7 +115,7 @@ class _Lines:
             size = min(2 * size, BLOCK)
 
     def _over_limit(self) -> OverLimit:
-        return OverLimit("record", f"it has over {self._limits.record:,} bytes")
+        return OverLimit("record", f"it has over {self.limit:,} bytes")
 
 
 def read_table(
@@ -123,7 +129,7 @@ def read_table(
         raise DamagedFile("what follows the damaged part has no header line")
     if stream.peek(len(_BYTE_ORDER_MARK)) == _BYTE_ORDER_MARK:
         stream.skip(len(_BYTE_ORDER_MARK))
-    lines = _Lines(stream, options.limits)
+    lines = _Lines(stream, options.limits.head)
     lines.is_any()
     try:
         header = lines.record()
@@ -131,15 +137,18 @@ def read_table(
         raise DamagedFile(f"its header line cannot be read: {exc}", 0) from exc
     delimiter = delimiter_of(header.encode()) or ","
     columns = _values(header, delimiter)
+    lines.limit = options.limits.record
     fields = fields_of_table(columns, report, options)
     is_own = set(columns) <= set(PAGES.names)
     is_escaped = is_own and delimiter == "\t"
 
     def captures() -> list[Page | FailedFetch]:
         text = lines.record(is_quoted=not is_escaped)
-        values = text.split("\t") if is_escaped else _values(text, delimiter)
+        most = len(columns) + 1  # a line may have millions
+        values = text.split("\t", len(columns)) if is_escaped else _values(text, delimiter, most)
         if len(values) != len(columns):
-            raise Damaged(f"it has {len(values):,} columns, and the header line {len(columns):,}")
+            more = "more" if len(values) == most else f"{len(values):,}"
+            raise Damaged(f"it has {more} columns, and the header line {len(columns):,}")
         if is_escaped:
             values = [_ESCAPE.sub(lambda escape: _ESCAPED.get(escape[1], escape[0]), value) for value in values]
         if is_own:
@@ -162,9 +171,10 @@ def read_table(
         )
 
 
-def _values(text: str, delimiter: str) -> list[str]:
-    values, at = [], 0
-    while (field := _FIELD[delimiter].match(text, at)) is not None:
+def _values(text: str, delimiter: str, most: int = sys.maxsize) -> list[str]:
+    values: list[str] = []
+    at = 0
+    while len(values) < most and (field := _FIELD[delimiter].match(text, at)) is not None:
         values.append(field[2] if field[1] is None else field[1].replace('""', '"'))
         at = field.end()
         if not field[3]:
