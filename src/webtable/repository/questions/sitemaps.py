@@ -236,7 +236,9 @@ class SitemapsQuestion(SortedQuestion[SitemapURL]):
         self.is_within: Any = scope.contains() if is_directory else None
         if not isinstance(sitemap, str | Collection | None):
             raise InvalidArgument(f"sitemap={sitemap!r} must be the URL of a sitemap, or several")
-        self.sitemaps = tuple(map(canonical_url, [sitemap] if isinstance(sitemap, str) else sitemap or ()))
+        self.sitemaps: tuple[str, ...] = tuple(
+            map(canonical_url, [sitemap] if isinstance(sitemap, str) else sitemap or ())
+        )
         self.problems: frozenset[str] | None = problems_of(problem, SitemapProblem)
         named = "".join(f", {url}" for url in self.sitemaps)
         self.title: str = f"URLs of sitemaps and {scope}{named}{label_of(self.problems)}"
