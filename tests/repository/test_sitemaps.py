@@ -248,8 +248,11 @@ def test_a_sitemap_that_cannot_be_read_is_listed_with_the_reason(site):
 
 
 def test_without_a_sitemap_no_page_is_unlisted(site):
-    site.store(html(site, "/a"), robots(site, f"Sitemap: {site.url('/map')}"))
+    site.store(html(site, "/a"))
 
+    assert problems(site) == {}
+    assert site.table.sitemaps(site.domain).why_empty().endswith("; crawl --sitemaps stores the sitemaps of a site")
+    site.store(robots(site, f"Sitemap: {site.url('/map')}"))
     assert problems(site) == {"/map": "unreadable"}
     site.store(xml(site, "/map", urlset()))
     assert problems(site) == {"/a": "unlisted"}

@@ -255,6 +255,9 @@ class SitemapsQuestion(SortedQuestion[SitemapURL]):
     def place(self, result: SitemapURL) -> bytes:
         return self.pages.by_url(result.url)
 
+    def suggestion(self) -> str:
+        return super().suggestion() or ("" if self.problems else "; crawl --sitemaps stores the sitemaps of a site")
+
 
 def _most_wrong(entries: Iterator[SitemapURL]) -> SitemapURL:
     """Return the first of *entries*, which are of one URL, with the most problems, and how many others there are."""
