@@ -563,7 +563,7 @@ class ParserInput(msgspec.Struct, array_like=True):
 
 _main_contents = RecentValues[tuple[bytes, str | None, str | None, ReadLimits], tuple[MainContent | None]](8 * 2**20)
 _process = ParserProcess("webtable.page.extract:answered")
-input_decoder = msgspec.msgpack.Decoder(ParserInput)
+input_decoder: msgspec.msgpack.Decoder[ParserInput] = msgspec.msgpack.Decoder(ParserInput)
 _extract_decoder = msgspec.msgpack.Decoder(Extract)
 _main_decoder = msgspec.msgpack.Decoder(MainContent)
 
