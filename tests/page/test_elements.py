@@ -9,6 +9,7 @@ import pytest
 from webtable import Page
 from webtable._limits import ReadLimits
 from webtable.page.elements import Elements, elements_of
+from webtable.page.parser_process import TooMuch
 
 URL = "https://example.com/shop/"
 
@@ -385,6 +386,22 @@ def test_a_page_over_a_limit_has_its_first_elements_and_says_which_limit(limits,
     read = elements_of(html.encode(), URL, limits=limits)
 
     assert (read.over, (len(read.headings), len(read.images))) == (over, counts)
+
+
+def test_a_page_that_takes_too_much_is_tried_once(monkeypatch):
+    calls = []
+    body = b"<p>" + b"<b title=another>" * 5_000
+
+    def too_much(*arguments):
+        calls.append(arguments)
+        raise TooMuch("seconds")
+
+    monkeypatch.setattr("webtable.page.elements.apart", too_much)
+
+    assert [elements_of(body, url) for url in (URL, f"{URL}copy")] == [Elements(over="seconds")] * 2
+    assert len(calls) == 1
+    assert elements_of(body + b"x", URL).over == "seconds"
+    assert len(calls) == 2
 
 
 def test_items_that_double_each_other_end_at_a_limit():

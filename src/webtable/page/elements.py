@@ -8,13 +8,16 @@ that of libxml2 and not of a browser, and it needs 16 packages.
 from __future__ import annotations
 
 import re
+from sys import getsizeof
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import msgspec
+from blake3 import blake3
 from selectolax.lexbor import SelectolaxError
 
 from webtable._charsets import with_query_in
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
+from webtable._recent import RecentValues
 from webtable.page.body import is_xhtml
 from webtable.page.extract import (
     MAX_FACT,
@@ -132,6 +135,7 @@ class Elements(NamedTuple):
 
 _process = ParserProcess("webtable.page.elements:answered")
 _decoder = msgspec.msgpack.Decoder(Elements)
+_too_large = RecentValues[tuple[bytes, str | None, str | None, ReadLimits], Elements](2**18)
 
 
 def elements_of(
@@ -146,12 +150,18 @@ def elements_of(
         return Elements(over="parsed")
     text = min(limits.link_text, 65_536 + 4 * len(body))
     page = ParserInput(body, charset, url, limits.links, text, main=True, is_xml=is_xhtml(content_type))
+    if light := light_markup(page):
+        return _Reader(page, *light).elements(url)
+    # A page that takes too much is asked for again by the next piece of a list, and may have copies on its site.
+    key = blake3(body).digest(), charset, content_type, limits
+    if (too_much := _too_large.get(key)) is not None:
+        return too_much
     try:
-        if light := light_markup(page):
-            return _Reader(page, *light).elements(url)
         answer = _decoder.decode(apart(_process, answered, page, limits))
     except TooMuch as exc:
-        return Elements(over=exc.limit)
+        too_much = Elements(over=exc.limit)
+        _too_large.keep(key, too_much, getsizeof(too_much))
+        return too_much
     parts: list[Any] = [tuple(element._replace(url=url) for element in part) for part in answer[:4]]
     return Elements._make([*parts, answer.over])
 
