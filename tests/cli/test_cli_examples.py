@@ -91,6 +91,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "pages.jsonl").write_text('{"url": "https://example.com/", "body": "<p>"}\n')
     row = '{"values": {"device": 7, "time": "2026-11-20T10:00:00Z"}, "cells": {"d:celsius": "21.5"}}\n'
     (made / "rows.jsonl").write_text(row)
+    (made / "typed.jsonl").write_text(row.replace('"d:celsius": "21.5"', '"celsius": 21.5'))
+    (made / "all.jsonl").write_text('{"device": 7, "time": "2026-11-20T10:00:00Z", "celsius": 21.5, "note": "warm"}\n')
+    (made / "internal_all.csv").write_text(
+        "Address,Status Code,Title 1\nhttps://example.com/,200,Home\nhttps://example.com/a,404,\n"
+    )
     (made / "rows.jsonl.gz").write_bytes(gzip.compress(row.encode()))
     urls = [f"https://example.com/{number}" for number in range(200)]
     (made / "urls.txt").write_text("\n".join(urls))
@@ -149,6 +154,9 @@ def _prepare(run: Run, command: list[str]) -> None:
             run("backup", "create", "backup.db")
         case ["-s", _, "import", name, *_]:
             run("export", name, "all", "--format", "warc")
+        case ["-s", name, "rows", *rest] if "--where" in rest:
+            typed = ("--typed", "celsius:float,note:text")
+            run("-s", name, "rows", "put", "mykeys:READINGS", "typed.jsonl", "--create", *typed)
         case ["-s", name, "rows", *rest] if "--create" not in rest:
             run("-s", name, "rows", "put", "mykeys:READINGS", "rows.jsonl", "--create")
         case ["-s", name, "create", *_]:

@@ -31,8 +31,8 @@ REMOVED_AT_ONCE = 1_000
 MOST_LOOKED_AT = 1_000_000
 """How many rows of the queue are read to find how many pages wait, which takes about a second."""
 
-_BATCHES = [KeyRange(b"", b"f;")]
-"""The rows of batches, each of which begins with a hexadecimal digit; failed fetches and open revisits come after."""
+_BATCHES = [KeyRange(b"", b"failed:"), KeyRange(b"failed;", b"revisit"), KeyRange(b"revisiu")]
+"""The rows of batches, and of what can be none: failed fetches and open revisits are in the same table."""
 _LAST = 253_402_300_800_000
 """The end of the year 9999 in epoch milliseconds."""
 _DONE = f"{QUEUE_FAMILY}:done".encode()
