@@ -24,6 +24,7 @@ NAMES = (
     "advice",
     "advised",
     "advised_order",
+    "keyed_tables",
     "extraction",
     "full_text",
     "similarity",

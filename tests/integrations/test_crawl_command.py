@@ -112,6 +112,15 @@ def test_robots_txt_is_obeyed_by_all_requests_that_wait_for_it(tmp_path):
     assert site.requested() == Counter(["/"])
 
 
+@pytest.mark.parametrize(("answer", "reason"), [(Answer(503), "robots"), (Answer(0), "closed")])
+def test_nothing_is_requested_of_a_host_whose_robots_txt_cannot_be_read(tmp_path, answer, reason):
+    with serving(Site(TREE | {f"{SITE}/robots.txt": answer})) as site:
+        out = crawl(tmp_path, site, SITE, code=1)
+
+    assert out == f"not fetched: 1 page, {reason}\n0 pages stored in crawl.db\n"
+    assert site.requested() == Counter()
+
+
 def test_a_page_that_does_not_come_is_requested_again_when_it_is_due(tmp_path):
     with serving(Site(TREE | {f"{SITE}/a/1": Answer(0)})) as site:
         crawl(tmp_path, site, SITE, "--exclude", "/private/")
