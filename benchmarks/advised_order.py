@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections import Counter
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import webtable
 from benchmarks import space
 from benchmarks.measuring import LeftOut, Result
-from benchmarks.region_servers import SERVERS
+from benchmarks.region_servers import started
 from webtable.errors import NoRange
 from webtable.records import KeyedTable
 from webtable.rowkey import (
@@ -39,7 +38,6 @@ from webtable.rowkey import (
     between,
 )
 from webtable.rowkey.advice import advise
-from webtable.testing import hbase_server
 from webtable.testing.hbase import NoHBase
 
 if TYPE_CHECKING:
@@ -98,7 +96,7 @@ def run(setting: Setting) -> list[Result | LeftOut]:
     )
     with ExitStack() as stack:
         try:
-            url = _started(stack)
+            url = started(stack, REGION_SERVERS)
         except NoHBase as exc:
             return [LeftOut("the advisor's order", str(exc))]
         measured = {judgement.name: _measured(url, judgement, rows) for judgement in advice.designs}
@@ -126,18 +124,6 @@ def messages(count: int) -> Sequence[dict[str, Any]]:
         sent = began + timedelta(seconds=number)
         rows.append({"channel": f"c{channel}", "sent": sent, "id": number, "date": sent, "time": sent})
     return rows
-
-
-def _started(stack: ExitStack) -> str:
-    before = os.environ.get(SERVERS)
-    os.environ[SERVERS] = str(REGION_SERVERS)
-    try:
-        return stack.enter_context(hbase_server())
-    finally:
-        if before is None:
-            del os.environ[SERVERS]
-        else:
-            os.environ[SERVERS] = before
 
 
 def _measured(url: str, judgement: Judgement, rows: Sequence[dict[str, Any]]) -> Measured:

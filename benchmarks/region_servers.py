@@ -39,7 +39,7 @@ def run(setting: Setting) -> list[Result | LeftOut]:
     hosts = sorted({page.url.split("/")[2] for page in pages})
     with ExitStack() as stack:
         try:
-            one, two = (replace(setting, hbase=_started(stack, servers)) for servers in (1, 2))
+            one, two = (replace(setting, hbase=started(stack, servers)) for servers in (1, 2))
         except NoHBase as exc:
             return [LeftOut("two region servers", str(exc))]
         rounds = [
@@ -61,7 +61,8 @@ def _result(what: str, pages: int, rounds: list[tuple[Measured, Measured]]) -> R
     )
 
 
-def _started(stack: ExitStack, servers: int) -> str:
+def started(stack: ExitStack, servers: int) -> str:
+    """Return the URL of a new HBase of so many region *servers*, which is removed with the *stack*."""
     before = os.environ.get(SERVERS)
     os.environ[SERVERS] = str(servers)
     try:
