@@ -212,10 +212,10 @@ def test_typed_rows_of_a_table_have_the_same_methods(url):
                 await writer.put({"name": "a"}, {"size": 1})
                 await writer.put_many([({"name": "b"}, {"size": "x"}), ({"name": "c"}, {"size": 3})])
             assert (writer.stored, writer.failed, len(outcomes)) == (2, 1, 3)
-            page = await table.scan().page(1)
-            rest = [record.cells async for record in table.scan(after=page.next_token)]
-            frame = await table.scan(where={"size": 3}).to_dicts(["name"])
-            return page[0].cells, rest, frame, await table.count(), await table.history("size", name="a")
+            page = await table.scan(webtable.ALL).page(1)
+            rest = [record.cells async for record in table.scan(webtable.ALL, after=page.next_token)]
+            frame = await table.scan(webtable.ALL, where={"size": 3}).to_dicts(["name"])
+            return page[0].cells, rest, frame, await table.count(webtable.ALL), await table.history("size", name="a")
 
     first, rest, frame, count, history = asyncio.run(main())
 

@@ -42,7 +42,7 @@ def completed(line: str) -> list[str]:
         ("webtable -s prod index verify ", ["status"]),
         ("webtable -s test index drop s", ["similarity", "size", "status"]),
         ("webtable indexed t", ["time"]),
-        ("webtable pages --columns url,ti", ["url,title"]),
+        ("webtable pages --columns url,ti", ["url,title", "url,title_pixels"]),
         ("webtable most", ["most-linked"]),
         ("webtable index re", ["rebuild", "repair"]),
     ],

@@ -93,6 +93,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "rows.jsonl").write_text(row)
     (made / "typed.jsonl").write_text(row.replace('"d:celsius": "21.5"', '"celsius": 21.5'))
     (made / "all.jsonl").write_text('{"device": 7, "time": "2026-11-20T10:00:00Z", "celsius": 21.5, "note": "warm"}\n')
+    (made / "all.jsonl.gz").write_bytes(gzip.compress((made / "all.jsonl").read_bytes()))
     (made / "internal_all.csv").write_text(
         "Address,Status Code,Title 1\nhttps://example.com/,200,Home\nhttps://example.com/a,404,\n"
     )

@@ -63,11 +63,21 @@ def changed(site, **moments):
     return urls(site, site.table.changes(site.domain, **moments))
 
 
+def forbidden(site, at):
+    """Return what the robots.txt as of a moment forbids of two, one of before and one of behind the moment."""
+    for hours, path in ((-24, "/before"), (24, "/after")):
+        age, body = (site.now - BOUND).total_seconds() - hours * 3_600, f"User-agent: *\nDisallow: {path}".encode()
+        site.store(site.page("/robots.txt", age=age, body=body, content_type="text/plain"))
+    robots = site.table.robots_txt(site.url("/"), as_of=at)
+    return [path for path in ("/before", "/after") if not robots.allows(site.url(path))]
+
+
 # By the names of the method and of the argument.
 ASKED = {
     ("get", "as_of"): lambda site, at: site.table.get(site.url("/old"), as_of=at).body == b"2",
     ("diff", "old"): lambda site, at: site.table.diff(site.url("/old"), old=at, new=NOON) is not None,
     ("diff", "new"): lambda site, at: site.table.diff(site.url("/new"), old=BOUND - timedelta(9), new=at) is None,
+    ("robots_txt", "as_of"): lambda site, at: forbidden(site, at) == ["/before"],
     ("stats", "now"): lambda site, at: (
         list(site.table.stats(site.domain, by="age", now=at).by["age"]) == ["under 1 day", "1 to 7 days"]
     ),
@@ -141,5 +151,5 @@ def test_no_question_takes_a_moment_that_is_not_tried_here():
     }
 
     assert taken == set(ASKED)
-    stored = {("put_not_modified", "fetched_at"), ("ingest", "date_fallback")}
+    stored = {("put_not_modified", "fetched_at"), ("put_failed", "at"), ("ingest", "date_fallback")}
     assert exact == stored, "they store that date, and ask nothing"

@@ -441,8 +441,8 @@ def import_(
     It may be repeated: what is stored already stays as it is. It stops at a line that cannot be stored.
 
     Examples:
-        webtable -s readings.db rows scan mykeys:READINGS all --out all.jsonl
         webtable -s copy.db rows import mykeys:READINGS all.jsonl --create --typed celsius:float,note:text
+        zcat all.jsonl.gz | webtable -s copy.db rows import mykeys:READINGS - --create --typed celsius:float,note:text
     """
     _, table = _opened(ctx, key, create=create, families=parse_names(families), columns=_typed(typed))
     with table:

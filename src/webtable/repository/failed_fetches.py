@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import msgspec
 
 from webtable._checksums import UNREADABLE
-from webtable._clock import clock, milliseconds
+from webtable._clock import clock, milliseconds, now_in_milliseconds
 from webtable.errors import InvalidArgument
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.listing import SITE, Listing, ListingOption
@@ -26,7 +26,7 @@ from webtable.repository.arguments import checked_date, in_utc
 from webtable.repository.page_storage.cells import json_of, pack, unpack, written
 from webtable.repository.questions.pages import TableQuestion, pieces_of
 from webtable.rowkey import KeyRange, canonical_url
-from webtable.schema import QUEUE_FAMILY, queue_table
+from webtable.schema import ENTERED_COLUMN, FAILED_ROW, QUEUE_FAMILY, meta_table, queue_table
 from webtable.store import Delete, NewCell, Put, Row
 from webtable.store.rows import Wanted
 
@@ -143,8 +143,16 @@ class FailedFetches:
                 for failure, value in zip(new, packed, strict=True)
             ]
             if puts:
+                self._mark()
                 written(self._store, self.table, puts)
         return results
+
+    def _mark(self) -> None:
+        """Leave the mark by which questions know that there are failures, in a row that is read with the indexes."""
+        if not self._context.indexes.may_have_failed:
+            mark = Put(FAILED_ROW, [NewCell(ENTERED_COLUMN, now_in_milliseconds(), b"")])
+            written(self._store, meta_table(self._context.table).name, [mark])
+            self._context.indexes.may_have_failed = True
 
     def _dates(self, urls: Sequence[str]) -> list[tuple[int, int]]:
         """Return for each of *urls* the dates of its newest capture and of its last delete, in epoch milliseconds.
@@ -366,7 +374,8 @@ def due(
     *fetch* returns the URL of a result, and the date of its newest capture.
     """
     failures = FailedFetches(context)
-    if not failures.is_any():
+    context.indexes.recent()
+    if not context.indexes.may_have_failed:
         yield from results
         return
     for piece in pieces_of(results, expected, AT_ONCE):

@@ -25,6 +25,8 @@ from webtable.schema.typed_columns import TypedColumn, ValueType
 from webtable.schema.web import (
     DEFAULT_TTL,
     DEFAULT_VERSIONS,
+    ENTERED_COLUMN,
+    FAILED_ROW,
     FAMILIES,
     FAMILY_ALTERABLE,
     INDEX_COLUMN,
@@ -58,6 +60,8 @@ __all__ = [
     "ALL_VERSIONS",
     "DEFAULT_TTL",
     "DEFAULT_VERSIONS",
+    "ENTERED_COLUMN",
+    "FAILED_ROW",
     "FAMILIES",
     "FAMILY_ALTERABLE",
     "FAMILY_OPTIONS",

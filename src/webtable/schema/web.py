@@ -21,8 +21,11 @@ INDEX_COLUMN = b"ref:e"
 INDEX_SUFFIX = "_idx"
 STATES_FAMILY = b"layout:"
 STATES_ROW = b"indexes"
-REVISITS_ROW = b"revisits"
 """The row of the meta table that has a column for each index."""
+REVISITS_ROW = b"revisits"
+FAILED_ROW = b"failed"
+"""The rows that are there once a revisit was open, and once a fetch failed: who finds none of them looks no further."""
+ENTERED_COLUMN = b"layout:entered"
 QUEUE_FAMILY = "queue"
 
 _NAME = re.compile(r"[a-z][a-z0-9]{0,30}")

@@ -26,6 +26,7 @@ from webtable.errors import IndexNeeded, IndexNotNamed, InvalidArgument, LayoutM
 from webtable.repository.indexes.index import BUILT_IN, ORDERED, Index
 from webtable.repository.page_storage.layouts import FRESH_SECONDS
 from webtable.schema import (
+    FAILED_ROW,
     LAYOUT_ROW,
     REVISITS_ROW,
     STATES_FAMILY,
@@ -142,6 +143,8 @@ class Indexes:
         self._parsed: tuple[Mapping[bytes, Sequence[Cell]], dict[str, Maintained]] = {}, {}
         self.may_have_revisits: bool = False
         """Whether a revisit was open at any time, as of the last `read`."""
+        self.may_have_failed: bool = False
+        """Whether a fetch has failed at any time, as of the last `read`."""
 
     def read(self) -> dict[str, Maintained]:
         """Return the current indexes, by name; this also reads the layout of the table."""
@@ -149,9 +152,9 @@ class Indexes:
 
     def _read(self) -> dict[str, Maintained]:
         began = clock.monotonic()
-        rows = [LAYOUT_ROW, STATES_ROW, REVISITS_ROW]
-        layout, row, revisits = self._store.read(self._meta, rows, Wanted([STATES_FAMILY]))
-        self.may_have_revisits = revisits is not None
+        rows = [LAYOUT_ROW, STATES_ROW, REVISITS_ROW, FAILED_ROW]
+        layout, row, revisits, failed = self._store.read(self._meta, rows, Wanted([STATES_FAMILY]))
+        self.may_have_revisits, self.may_have_failed = revisits is not None, failed is not None
         if self._layouts is not None:
             self._layouts.learn(layout, began)
         cells = row.cells if row else {}

@@ -20,7 +20,7 @@ from webtable.page.body import payload_digest_of
 from webtable.page.page import Page
 from webtable.repository.page_storage.cells import cells_of, json_of, pack, unpack, written
 from webtable.rowkey import KeyRange, WebKey
-from webtable.schema import QUEUE_FAMILY, REVISITS_ROW, STATES_FAMILY, meta_table, queue_table
+from webtable.schema import ENTERED_COLUMN, QUEUE_FAMILY, REVISITS_ROW, meta_table, queue_table
 from webtable.store import Delete, NewCell, Put, Row, Store
 from webtable.store.rows import ALL_QUALIFIERS, Wanted
 
@@ -38,7 +38,6 @@ AT_ONCE = 500
 MOST_COUNTED = 1_000_000
 """How many open revisits are counted, which takes about a second."""
 _CAPTURE = f"{QUEUE_FAMILY}:capture".encode()
-_ENTERED = STATES_FAMILY + b"entered"
 _FAMILY = QUEUE_FAMILY.encode()
 _decode = msgspec.json.Decoder(Page).decode
 _ALGORITHMS = ("sha1", "sha256")
@@ -72,7 +71,7 @@ class OpenRevisits:
         if not pages:
             return
         now = now_in_milliseconds()
-        written(self._store, self._meta, [Put(REVISITS_ROW, [NewCell(_ENTERED, now, b"")])])
+        written(self._store, self._meta, [Put(REVISITS_ROW, [NewCell(ENTERED_COLUMN, now, b"")])])
         packed = pack([json_of(page) for page in pages])
         listed: dict[bytes, list[NewCell]] = {}
         for page in pages:
