@@ -36,8 +36,8 @@ class Spider(scrapy.Spider):
         "WEBTABLE_URI": "crawl.db",
         "WEBTABLE_CREATE": True,
         "DOWNLOAD_MAXSIZE": 1_000,
-        "DOWNLOAD_TIMEOUT": 1,
-        "RETRY_TIMES": 1,
+        "DOWNLOAD_TIMEOUT": 5,
+        "RETRY_TIMES": 0,
         "ROBOTSTXT_OBEY": True,
     }
 
@@ -50,6 +50,7 @@ process.start()
 """
 
 
+@pytest.mark.slow
 def test_each_kind_of_failure_is_stored_once_with_its_reason(tmp_path):
     (tmp_path / "site").mkdir()
     (tmp_path / "site/robots.txt").write_text("User-agent: *\nDisallow: /secret")
