@@ -367,7 +367,7 @@ def read_pages(
     good records; so does a file in an unknown format, and one that is over a limit (`FormatError.limit`).
     `InvalidArgument` is raised for *types* or *methods* that are one string, and for a file that is open for text.
     """
-    found = captures_of(
+    captures = captures_of(
         source,
         types=types,
         report=report,
@@ -380,7 +380,7 @@ def read_pages(
         limits=limits,
         start=start,
     )
-    return cast("Iterator[Page]", found)
+    return cast("Iterator[Page]", captures)
 
 
 def read_failed(source: str | Path | BinaryIO, *, report: ReadReport | None = None) -> Iterator[FailedFetch]:

@@ -489,8 +489,8 @@ def failed_of(record: Record) -> FailedFetch:
     from webtable.repository.failed_fetches import FailedFetch, checked
 
     try:
-        told = msgspec.json.decode(record.headers[FAILED.lower()])
-        failure = {**told, "url": record.url, "failed_at": _fetched_at(record, None)}
+        values = msgspec.json.decode(record.headers[FAILED.lower()])
+        failure = {**values, "url": record.url, "failed_at": _fetched_at(record, None)}
         return checked(msgspec.convert(failure, FailedFetch))
     except (msgspec.MsgspecError, WebTableError, TypeError, ValueError, RecursionError) as exc:
         raise Damaged(f"its {FAILED} cannot be read: {exc}") from exc

@@ -121,11 +121,11 @@ def failed_record(failure: FailedFetch, info: str) -> WARCRecord:
 
     The field `WebTable-Failed` has what `read_pages` reads; the block says it to other programs.
     """
-    told = {name: value for name, value in asdict(failure).items() if value is not None}
-    del told["url"], told["failed_at"]
+    values = {name: value for name, value in asdict(failure).items() if value is not None}
+    del values["url"], values["failed_at"]
     fields = [
         ("WARC-Target-URI", failure.url),
-        (FAILED, msgspec.json.encode(told).decode()),
+        (FAILED, msgspec.json.encode(values).decode()),
         ("WARC-Warcinfo-ID", info),
     ]
     block = f"fetchFailed: {failure.reason}\r\nfetchAttempts: {failure.attempts}\r\n".encode()

@@ -184,9 +184,12 @@ def delete_many(context: TableContext, rows: Sequence[bytes], *, dry_run: bool) 
     with closing(Deletion(context)) as deletion:
         while piece := list(islice(distinct, PAGES_AT_ONCE)):
             with until(Deadline(context.store.timeout)):
-                done.update(zip(piece, deletion.of(piece, dry_run=dry_run), strict=True))
-                if not dry_run:  # also of URLs that were never fetched
-                    FailedFetches(context).remove([context.key.unsalted(row) for row in piece], now_in_milliseconds())
+                deleted = dict(zip(piece, deletion.of(piece, dry_run=dry_run), strict=True))
+                # A URL that only ever failed has no page, whose removal would take its failure along.
+                others = [context.key.unsalted(row) for row, is_deleted in deleted.items() if not is_deleted]
+                if others and not dry_run:
+                    FailedFetches(context).remove(others, now_in_milliseconds())
+                done |= deleted
     return [done.pop(row, False) for row in rows]
 
 

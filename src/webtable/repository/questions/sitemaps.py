@@ -20,6 +20,7 @@ from webtable.errors import DamagedRow, FormatError, InvalidArgument, InvalidURL
 from webtable.page.body import is_html
 from webtable.page.headers import REDIRECTS
 from webtable.page.page import charset_of
+from webtable.page.robots_txt import MOST_BYTES
 from webtable.page.sitemap import period_of, sitemap_entries
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.listing import SITE, Listing, ListingOption
@@ -45,7 +46,6 @@ FILES_AT_ONCE = 256
 """How many sitemaps, or pages that they name, are looked up by one call."""
 MAX_INDEXES = 5
 """How many indexes of sitemaps and redirects may lead to a sitemap; the protocol has one index."""
-_MAX_ROBOTS = 512_000  # what Google reads of it
 _ROBOTS_LINE = re.compile(r"^[ \t\ufeff]*sitemap[ \t]*:[ \t]*(\S+)", re.IGNORECASE | re.MULTILINE)
 _ROBOTS = re.compile(r"//[^/]*/robots\.txt(?:\?|$)")
 _ABSOLUTE = re.compile(r"https?://", re.IGNORECASE)
@@ -392,7 +392,7 @@ class _Reading:
     def _read_file(self, page: Page, place: bytes, depth: int, rank: int) -> None:
         body = page.body or b""
         if rank == 0:
-            for match in _ROBOTS_LINE.finditer(body[:_MAX_ROBOTS].decode("utf-8", "replace")):
+            for match in _ROBOTS_LINE.finditer(body[:MOST_BYTES].decode("utf-8", "replace")):
                 with suppress(InvalidURL):
                     url = join_url(page.url, match[1])
                     self._add(url, place, 0, rank=1)
