@@ -14,7 +14,7 @@ import pytest
 
 import webtable
 from webtable import Page
-from webtable.errors import FormatError
+from webtable.errors import FormatError, StoreFull
 from webtable.formats import (
     ReadReport,
     read_failed,
@@ -26,6 +26,8 @@ from webtable.formats import (
     write_wacz,
     write_warc,
 )
+from webtable.ingest.batches import IngestOptions
+from webtable.ingest.engine import Ingest
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -170,6 +172,21 @@ def test_a_damaged_record_of_a_stranger_is_counted_and_the_next_one_read(damaged
 
     assert [(failure.url, failure.reason) for failure in failures] == [("https://example.com/", "dns")]
     assert (report.damaged_count, report.failed_fetches) == (1, 1)
+
+
+def test_a_store_without_room_for_failures_ends_the_run_with_its_reason(tmp_path, monkeypatch):
+    def full(*_):
+        raise StoreFull("the disk is full")
+
+    path = tmp_path / "crawl.warc"
+    path.write_bytes(record('{"reason": "dns"}'))
+    monkeypatch.setattr("webtable.repository.failed_fetches.FailedFetches.enter", full)
+
+    table = new_table()
+    report = Ingest([str(path)], IngestOptions(), lambda _: table).run()
+
+    assert str(report.lost) == "the disk is full"
+    assert report.unfinished != []
 
 
 def test_many_failures_are_read_in_batches(tmp_path):

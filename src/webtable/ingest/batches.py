@@ -274,7 +274,7 @@ class BatchStorer:
                 return
         try:
             self._failures.enter(failed)
-        except StoreUnavailable as exc:
+        except WebTableError as exc:  # they were checked as they were read, so it is the store's
             self.lost = self.lost or exc
             return
         self._settle(entry)
