@@ -66,9 +66,9 @@ def decide(page: Page, stored: Stored, ttl: int | None) -> list[PageWrite]:
     For a 304 of a URL that is not stored, only metadata are written, and so they are for a repeat that names the date
     of its content (`content_at`) until that content is stored. If the same capture is stored already, nothing is
     written, except to mend the page (see `mended`). A page that repeats stored content (the same digest, status,
-    redirect and facts, or `same_as` its own URL) keeps that content, which is written again once half of its *ttl* (seconds) is
-    over, so that it cannot expire while the page exists. Its inlinks are written again (`inlinks_at` is None) after
-    half of their time to live, which is twice as long.
+    redirect and facts, or `same_as` its own URL) keeps that content, which is written again once half of its *ttl*
+    (seconds) is over, so that it cannot expire while the page exists. Its inlinks are written again (`inlinks_at` is
+    None) after half of their time to live, which is twice as long.
     """
     before = stored.page
     follows = follows_others(page)
