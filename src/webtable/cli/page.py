@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 commands: Final = typer.Typer()
 
-_HISTORY = ("fetched_at", "status", "size", "digest", "content_type", "title", "robots", "canonical")
+_HISTORY = ("fetched_at", "status", "size", "digest", "content_type", "robots", "title")
 _CHANGED = ("title", "status", "facts", "headers", "text", "links_added", "links_removed", "links_changed")
 _SHOWN = (*PAGES.usual, "headers", "link_counts")
 

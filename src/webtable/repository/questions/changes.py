@@ -113,7 +113,7 @@ PAGE_CHANGES = declared(
     *_sides("redirect", "text", "redirect_to"),
     *_sides("digest", "digest", "digest"),
     *_sides("fetched", "time", "fetched_at"),
-    column("changed", "urls", lambda change: list(change.changed)),
+    column("changed", "urls", lambda change: list(change.changed) or None),
     listed=("url", "kind", "changed", "status_before", "status_after", "title_after"),
 )
 """The page before and after."""
