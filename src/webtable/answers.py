@@ -15,7 +15,7 @@ from webtable.repository.links.inlinks import Inlink
 from webtable.repository.links.kinds import LinkKinds
 from webtable.repository.links.links import BrokenLink, Edge, Freshness
 from webtable.repository.questions.captures import Crawl, Unresolved
-from webtable.repository.questions.changes import Change, ChangeKind
+from webtable.repository.questions.changes import Change, ChangedField, ChangeKind, IgnoredContent
 from webtable.repository.questions.difference import Difference
 from webtable.repository.questions.findings import Finding
 from webtable.repository.questions.indexability import Indexability, RobotsTxt
@@ -34,6 +34,7 @@ __all__ = [
     "ChainProblem",
     "Change",
     "ChangeKind",
+    "ChangedField",
     "ColumnNames",
     "Crawl",
     "Difference",
@@ -49,6 +50,7 @@ __all__ = [
     "Hit",
     "Host",
     "Hosts",
+    "IgnoredContent",
     "Indexability",
     "Inlink",
     "LinkKinds",

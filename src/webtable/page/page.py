@@ -29,6 +29,7 @@ from webtable.page.headers import (
 from webtable.page.methods import DEFAULT_METHODS, GET, request_of_response, stored_url
 from webtable.page.parts import (
     SAID,
+    SHARED,
     Bookkeeping,
     HTMLFacts,
     IndexStatus,
@@ -311,6 +312,15 @@ class Page(
         if media or (body is not None and is_text(body, charset_of(self), None)):
             return "indexable", None
         return "not html", None  # its type is found when it is stored, if it may be HTML
+
+    @property
+    def from_headers(self) -> tuple[str, ...]:
+        """Which of its facts its HTML does not say, but its headers (or whoever stored it), as in `("robots",)`."""
+        html = self._html_facts
+        if html is None:  # the fields are what the HTML says
+            return ()
+        others = (name for name in SHARED if getattr(self, name) not in (None, html.get(name)))
+        return tuple(name for name in others if not (name == "language" and self.language_detected))
 
     @property
     def title_pixels(self) -> int | None:

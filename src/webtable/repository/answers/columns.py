@@ -45,6 +45,7 @@ COMPUTED: Final = {
     **dict.fromkeys(_OF_COUNTS, "link_counts"),
     **dict.fromkeys(_OF_URL, "url"),
     **dict.fromkeys(("index_status", "index_reason"), "status"),
+    "from_headers": "robots",
     "title_pixels": "title",
     "description_pixels": "description",
 }
@@ -383,6 +384,7 @@ PAGES = declared(
     *_COUNTS,
     column("index_status", is_usual=False, heading="index", width=13),
     column("index_reason", is_usual=False, heading="because of", share=2),
+    column("from_headers", "urls", lambda page: list(page.from_headers) or None, is_usual=False, heading="by headers"),
     column("title_pixels", "count", is_usual=False, width=12),
     column("description_pixels", "count", is_usual=False, width=18),
     listed=("url", "status", "size", "fetched_at", "title"),

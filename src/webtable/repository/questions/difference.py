@@ -1,4 +1,4 @@
-"""The differences of two versions of a page, in title, status, headers, readable text and links. Pure: no I/O."""
+"""The differences of two versions of a page: title, status, facts, headers, readable text, links. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.display import MOST_CHARACTERS, Marked, Shown, harmless
 from webtable.display.text import plural
-from webtable.page.body import digest_like, is_html
-from webtable.page.extract import extract
+from webtable.page.body import digest_like
+from webtable.page.facts import filled
 from webtable.page.headers import Headers
-from webtable.page.page import Page, charset_of, media_of
-from webtable.page.parts import Link
+from webtable.page.page import Page
+from webtable.page.parts import SAID, Link
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.tabular import Tabular
 from webtable.repository.full_text.words import excerpts
+from webtable.repository.page_storage.state import brought
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -48,8 +49,8 @@ _DEPTH = 8
 class DifferenceRow(NamedTuple):
     """One of the differences as a row of a table: the part of the page, a name in it, and both values as text.
 
-    `part` is title, status, header, link or text; `name` is that of the header, or the target of the link. Lines of
-    text that are the same in both are left out.
+    `part` is title, status, fact, header, link or text; `name` is that of the fact or the header, or the target of the
+    link. Lines of text that are the same in both are left out.
     """
 
     part: str
@@ -256,6 +257,8 @@ class Difference(Tabular[DifferenceRow]):
     new: Page
     title: tuple[str | None, str | None] | None
     status: tuple[int, int] | None
+    facts: dict[str, tuple[str | None, str | None]]
+    """The old and new value of what else the page says of itself, by the names of fields: `robots`, `canonical`, …"""
     headers: dict[str, tuple[str | None, str | None]]
     """The old and new value of each header that changed, None if it was absent."""
     text: tuple[str, ...]
@@ -270,7 +273,7 @@ class Difference(Tabular[DifferenceRow]):
     @property
     def is_empty(self) -> bool:
         """Whether there are no differences, except of markup, the order of links, and clocks."""
-        return not (self.title or self.status or self.headers or self.text or self._links)
+        return not (self.title or self.status or self.facts or self.headers or self.text or self._links)
 
     @property
     def _columns(self) -> Columns:
@@ -284,6 +287,7 @@ class Difference(Tabular[DifferenceRow]):
             yield DifferenceRow("title", None, *self.title)
         if self.status:
             yield DifferenceRow("status", None, *map(str, self.status))
+        yield from (DifferenceRow("fact", name, *values) for name, values in self.facts.items())
         yield from (DifferenceRow("header", name, *values) for name, values in self.headers.items())
         yield from (DifferenceRow("link", link.url, None, link.anchor) for link in self.links_added)
         yield from (DifferenceRow("link", link.url, link.anchor, None) for link in self.links_removed)
@@ -316,6 +320,7 @@ class Difference(Tabular[DifferenceRow]):
             yield f"title: {_change(self.title)}"
         if self.status:
             yield f"status code: {self.status[0]} -> {self.status[1]}"
+        yield from (f"{name}: {_change(values)}" for name, values in self.facts.items())
         yield from (f"header {name}: {_change(values)}" for name, values in self.headers.items())
         yield from (f"link added: {_shown(link)}" for link in self.links_added)
         yield from (f"link removed: {_shown(link)}" for link in self.links_removed)
@@ -328,9 +333,9 @@ def difference(old: Page, new: Page) -> Difference:
     """Return the differences between two versions of a page, in the parts that were read of both.
 
     The headers `date` and `age`, which change with the clock, are ignored; headers are not compared if a version has no
-    headers, nor links if those of a version were not read. If a page has no title or links, they are taken from its
-    body. A line of the text is a block of HTML, or a line of other text; white space at the end of a line, and the kind
-    of line end, are ignored.
+    headers, nor links if those of a version were not read. If a page has no title or links, they and its facts are
+    taken from its body. A line of the text is a block of HTML, or a line of other text; white space at the end of a
+    line, and the kind of line end, are ignored.
 
     >>> from datetime import UTC, datetime
     >>> first = Page(url="https://example.com/", body=b"<p>Tea<p>2.50", fetched_at=datetime(2026, 1, 1, tzinfo=UTC))
@@ -344,14 +349,15 @@ def difference(old: Page, new: Page) -> Difference:
     -2.50
     +2.80
     """
-    (old_title, before), (new_title, after) = _head(old), _head(new)
+    (old_head, before), (new_head, after) = _head(old), _head(new)
     if before is None or after is None:
         before = after = {}
     return Difference(
         old=old,
         new=new,
-        title=None if old_title == new_title else (old_title, new_title),
+        title=None if old_head.title == new_head.title else (old_head.title, new_head.title),
         status=None if old.status == new.status else (old.status, new.status),
+        facts=_facts(old_head, new_head),
         headers=_headers(old.headers, new.headers),
         text=_text(old, new),
         links_added=tuple(link for url, link in after.items() if url not in before),
@@ -373,16 +379,20 @@ def _was_read(page: Page) -> bool:
     return page.body is not None or not (page.has_body or page.size)
 
 
-def _head(page: Page) -> tuple[str | None, dict[str, Link] | None]:
-    """Return the title of *page*, and its links by URL, or None if they were not read."""
-    title, links = page.title, page.outlinks
+def _head(page: Page) -> tuple[Page, dict[str, Link] | None]:
+    """Return *page* with what it says of itself, and its links by URL, or None if they were not read."""
     if page.body is None:
-        unread = links is None and (page.outlink_count or not _was_read(page))
-        return title, None if unread else _by_url(links or ())
-    if (title is None or links is None) and (page.content_type is None or is_html(page.content_type)):
-        extracted = extract(page.body, page.url, charset_of(page), content_type=media_of(page))
-        title, links = title or extracted.title, extracted.outlinks if links is None else links
-    return title, _by_url(links or ())
+        unread = page.outlinks is None and (page.outlink_count or not _was_read(page))
+        return page, None if unread else _by_url(page.outlinks or ())
+    if page.title is None or page.outlinks is None:
+        page = filled(page)[0]
+    return page, _by_url(page.outlinks or ())
+
+
+def _facts(old: Page, new: Page) -> dict[str, tuple[str | None, str | None]]:
+    (*_, old_target, old_facts), (*_, new_target, new_facts) = brought(old), brought(new)
+    values = zip(("redirect_to", *SAID), (old_target, *old_facts), (new_target, *new_facts), strict=True)
+    return {name: (before, after) for name, before, after in values if before != after and name != "title"}
 
 
 def _by_url(links: Sequence[Link]) -> dict[str, Link]:

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from webtable.repository.links.links import Edge
     from webtable.repository.maintenance.delete import DeletedPage, Deletions
     from webtable.repository.questions.captures import Crawl, Unresolved
-    from webtable.repository.questions.changes import Change, ChangeKind
+    from webtable.repository.questions.changes import Change, ChangedField, ChangeKind, IgnoredContent
     from webtable.repository.questions.difference import Difference
     from webtable.repository.questions.findings import Finding
     from webtable.repository.questions.indexability import Indexability, RobotsTxt
@@ -674,6 +674,8 @@ class WebTable(ShowsItself):
         until: Moment | None = None,
         met_since: Moment | None = None,
         kind: ChangeKind | Collection[ChangeKind] | None = None,
+        fields: ChangedField | Collection[ChangedField] | None = None,
+        ignore: IgnoredContent | None = None,
         urls: URLFilter | None = None,
         limit: int | None = None,
         after: str | None = None,
@@ -686,16 +688,21 @@ class WebTable(ShowsItself):
         - `moved`: it did not redirect at *since*, and does at *until*.
         - `missing`: it was stored at *since* and not fetched again from *met_since* on, when a later crawl began; by
           default after *since*. Of a page that was fetched after *until* only what changed is known: it is none.
-        - `changed`: its digest, status or redirect differs otherwise (`Change.fields` has what differs); also a page
-          whose version at *since* is not kept any more, which has `before=None`.
+        - `changed`: its digest, status, redirect, or what it says of itself (title, robots, canonical URL, …) differs
+          otherwise, `Change.changed` has what; also a page whose version at *since* is not kept any more, which has
+          `before=None`.
         - `unchanged`: it was fetched again and is as it was, whatever it was in between.
 
-        *kind* is one of these or several; by default all but `missing` and `unchanged`. Pages without a capture up to
+        *kind* is one of these or several; by default all but `missing` and `unchanged`. *fields* chooses the pages of
+        which one of these has changed, as in `fields=["robots", "canonical"]`. With *ignore* "boilerplate" a page is
+        `unchanged` of which nothing but the body differs, and whose main text is the same: markup, comments, tokens,
+        navigation. The two bodies of such pages are read and parsed. Pages without a capture up to
         *until* and deleted pages are left out. Captures at exactly *since* or *until* count. All rows of the site are
         read, and the list of versions of those with other content since then. The other arguments are those of `pages`.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
-        return questions.changes.ChangesQuestion(self._context, scope, window, since, until, met_since, kind).answer()
+        arguments = since, until, met_since, kind, fields, ignore
+        return questions.changes.ChangesQuestion(self._context, scope, window, *arguments).answer()
 
     def duplicate_groups(
         self,
@@ -837,9 +844,9 @@ class WebTable(ShowsItself):
         """Return when *site* was crawled, the `newest` crawl first or the `oldest`: runs of captures between pauses.
 
         A pause longer than *gap*, a `timedelta` or a text such as "6h", ends a crawl. Counted are the stored captures:
-        the newest one of each page, and each one that began a kept version (another body, status or redirect) or wrote
-        its content again for its TTL. A capture that only repeats content counts until the next capture of its page.
-        Versions are read without bodies. `webtable.reports.compare` takes two rows of the answer.
+        the newest one of each page, and each one that began a kept version (another body, status, redirect or fact) or
+        wrote its content again for its TTL. A capture that only repeats content counts until the next capture of its
+        page. Versions are read without bodies. `webtable.reports.compare` takes two rows of the answer.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
         return questions.captures.CrawlsQuestion(self._context, scope, window, gap).answer()
