@@ -123,7 +123,10 @@ def different_links(links: Sequence[Link]) -> tuple[Link, ...]:
     Of more than `MOST_TO_ONE` to one URL the first are returned, and the last of these counts the others.
     """
     # Nearly always they are what was found in a page, where this was done.
-    if len(set(links)) == len(links) and max(Counter(link[0] for link in links).values(), default=0) <= MOST_TO_ONE:
+    if (
+        len({link[:5] for link in links}) == len(links)
+        and max(Counter(link[0] for link in links).values(), default=0) <= MOST_TO_ONE
+    ):
         return tuple(links)
     different: dict[Link, int] = {}
     to_one: dict[str, list[Link]] = {}
