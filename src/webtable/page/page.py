@@ -510,4 +510,4 @@ def memory_of(page: Page) -> int:
     # In lists and by `map`: this is done for every page, and generators take twice as long.
     size += sum(map(len, headers)) + sum(map(len, headers.values()))
     size += sum([len(text) for name in SAID if (text := getattr(page, name))])
-    return size + sum([_LINK_BYTES + len(url) + len(anchor) for url, anchor, _, _ in links]) if links else size
+    return size + sum([_LINK_BYTES + len(url) + len(anchor) for url, anchor, _, _, _, _ in links]) if links else size

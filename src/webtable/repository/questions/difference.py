@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import UTC
 from difflib import Match, SequenceMatcher
-from itertools import count, islice, zip_longest
+from itertools import chain, count, islice, zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.display import MOST_CHARACTERS, Marked, Shown, harmless
@@ -268,7 +268,7 @@ class Difference(Tabular[DifferenceRow]):
     links_removed: tuple[Link, ...]
     """In document order, as in the old version."""
     links_changed: tuple[tuple[Link, Link], ...]
-    """The old and new form of links to the same URL with another anchor or `rel`."""
+    """The old and new form of links to the same URL with another anchor, `rel`, kind, position or number (`times`)."""
 
     @property
     def is_empty(self) -> bool:
@@ -291,7 +291,9 @@ class Difference(Tabular[DifferenceRow]):
         yield from (DifferenceRow("header", name, *values) for name, values in self.headers.items())
         yield from (DifferenceRow("link", link.url, None, link.anchor) for link in self.links_added)
         yield from (DifferenceRow("link", link.url, link.anchor, None) for link in self.links_removed)
-        yield from (DifferenceRow("link", old.url, old.anchor, new.anchor) for old, new in self.links_changed)
+        for old, new in self.links_changed:
+            values = (old.anchor, new.anchor) if old.anchor != new.anchor else (_details(old), _details(new))
+            yield DifferenceRow("link", old.url, *values)
         for line in self.text[2:]:  # after the names of both versions
             if line[0] in "-+":
                 yield DifferenceRow("text", None, *((line[1:], None) if line[0] == "-" else (None, line[1:])))
@@ -351,7 +353,8 @@ def difference(old: Page, new: Page) -> Difference:
     """
     (old_head, before), (new_head, after) = _head(old), _head(new)
     if before is None or after is None:
-        before = after = {}
+        before = after = ()
+    added, removed, changed = _changed_links(before, after)
     return Difference(
         old=old,
         new=new,
@@ -360,9 +363,9 @@ def difference(old: Page, new: Page) -> Difference:
         facts=_facts(old_head, new_head),
         headers=_headers(old.headers, new.headers),
         text=_text(old, new),
-        links_added=tuple(link for url, link in after.items() if url not in before),
-        links_removed=tuple(link for url, link in before.items() if url not in after),
-        links_changed=tuple((before[url], link) for url, link in after.items() if before.get(url, link) != link),
+        links_added=tuple(added),
+        links_removed=tuple(removed),
+        links_changed=tuple(changed),
     )
 
 
@@ -379,14 +382,14 @@ def _was_read(page: Page) -> bool:
     return page.body is not None or not (page.has_body or page.size)
 
 
-def _head(page: Page) -> tuple[Page, dict[str, Link] | None]:
-    """Return *page* with what it says of itself, and its links by URL, or None if they were not read."""
+def _head(page: Page) -> tuple[Page, Sequence[Link] | None]:
+    """Return *page* with what it says of itself, and its links, or None if they were not read."""
     if page.body is None:
         unread = page.outlinks is None and (page.outlink_count or not _was_read(page))
-        return page, None if unread else _by_url(page.outlinks or ())
+        return page, None if unread else page.outlinks or ()
     if page.title is None or page.outlinks is None:
         page = filled(page)[0]
-    return page, _by_url(page.outlinks or ())
+    return page, page.outlinks or ()
 
 
 def _facts(old: Page, new: Page) -> dict[str, tuple[str | None, str | None]]:
@@ -395,8 +398,24 @@ def _facts(old: Page, new: Page) -> dict[str, tuple[str | None, str | None]]:
     return {name: (before, after) for name, before, after in values if before != after and name != "title"}
 
 
-def _by_url(links: Sequence[Link]) -> dict[str, Link]:
-    return {link.url: link for link in links}
+def _changed_links(old: Sequence[Link], new: Sequence[Link]) -> tuple[list[Link], list[Link], list[tuple[Link, Link]]]:
+    """Return the links that came, those that went, and pairs of those to one URL that differ, in the pages' order."""
+    before, after = set(old), set(new)
+    gone: dict[str, list[Link]] = {}
+    for link in old:
+        if link not in after:
+            gone.setdefault(link.url, []).append(link)
+    added: list[Link] = []
+    changed: list[tuple[Link, Link]] = []
+    for link in new:
+        if link in before:
+            continue
+        if others := gone.get(link.url):
+            changed.append((others.pop(0), link))
+        else:
+            added.append(link)
+    removed = set(chain.from_iterable(gone.values()))
+    return added, [link for link in old if link in removed], changed
 
 
 def _text(old: Page, new: Page) -> tuple[str, ...]:
@@ -438,4 +457,10 @@ def _change(values: tuple[str | None, str | None]) -> str:
 
 
 def _shown(link: Link) -> str:
-    return " ".join([link.url, repr(link.anchor), *([f"rel={link.rel!r}"] if link.rel else [])])
+    return " ".join(filter(None, (link.url, repr(link.anchor), _details(link))))
+
+
+def _details(link: Link) -> str:
+    """What is unusual about *link* besides its anchor."""
+    named = zip(Link._fields[2:], link[2:], Link("")[2:], strict=True)
+    return " ".join(f"{name}={value!r}" for name, value, usual in named if value != usual)
