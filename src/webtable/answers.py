@@ -11,9 +11,11 @@ from webtable.repository.full_text.matching import Hit, SearchIn
 from webtable.repository.hosts.hosts import Host, Hosts
 from webtable.repository.indexes.pages import PageOptions
 from webtable.repository.indexes.questions import SizeClass
+from webtable.repository.links.depths import Depth
 from webtable.repository.links.inlinks import Inlink
 from webtable.repository.links.kinds import LinkKinds
 from webtable.repository.links.links import BrokenLink, Edge, Freshness
+from webtable.repository.questions.canonicals import Canonical, CanonicalProblem
 from webtable.repository.questions.captures import Crawl, Unresolved
 from webtable.repository.questions.changes import Change, ChangeKind
 from webtable.repository.questions.difference import Difference
@@ -31,11 +33,14 @@ __all__ = [
     "ArrowStream",
     "Batch",
     "BrokenLink",
+    "Canonical",
+    "CanonicalProblem",
     "ChainProblem",
     "Change",
     "ChangeKind",
     "ColumnNames",
     "Crawl",
+    "Depth",
     "Difference",
     "DuplicateGroup",
     "Edge",

@@ -295,6 +295,8 @@ def test_crawls_are_compared_by_the_moments_that_are_printed(run: Run, site: Non
         "titles",
         "redirect-chains",
         "indexability",
+        "canonicals",
+        "depths",
         "sitemaps",
         "crawls",
         "stats",

@@ -362,6 +362,8 @@ class WebTable(Wrapped[SyncWebTable]):
     near_duplicate_groups: Final = question(SyncWebTable.near_duplicate_groups)
     titles: Final = question(SyncWebTable.titles)
     redirect_chains: Final = question(SyncWebTable.redirect_chains)
+    canonicals: Final = question(SyncWebTable.canonicals)
+    depths: Final = question(SyncWebTable.depths)
     sitemaps: Final = question(SyncWebTable.sitemaps)
     crawls: Final = question(SyncWebTable.crawls)
     indexability: Final = question(SyncWebTable.indexability)

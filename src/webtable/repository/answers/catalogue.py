@@ -36,6 +36,8 @@ GROUPS: Final[Mapping[str, Mapping[str, ListedQuestion]]] = {
         "titles": ListedQuestion("questions.titles", "Titles that are missing, used again, or too long"),
         "indexability": ListedQuestion("questions.indexability", "Whether a bot may index each page, and why not"),
         "redirect_chains": ListedQuestion("questions.redirect_chains", "Redirect chains and loops"),
+        "canonicals": ListedQuestion("questions.canonicals", "Where canonical URLs lead, and what is wrong there"),
+        "depths": ListedQuestion("links.depths", "How many clicks lead to each page"),
         "sitemaps": ListedQuestion("questions.sitemaps", "URLs of sitemaps, and what is at odds with the crawl"),
         "crawls": ListedQuestion("questions.captures", "When a site was crawled, and how much of it"),
         "unresolved": ListedQuestion("questions.captures", "Revisits whose original is not stored"),

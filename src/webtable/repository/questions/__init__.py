@@ -6,6 +6,7 @@ from webtable._late import late
 
 if TYPE_CHECKING:
     from webtable.repository.questions import (
+        canonicals,
         captures,
         changes,
         elements,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "canonicals",
     "captures",
     "changes",
     "elements",

@@ -14,7 +14,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from webtable._clock import clock, milliseconds, moment_of
+from webtable._clock import milliseconds, moment_of
 from webtable.display.text import minute_text, plural
 from webtable.errors import DamagedRow, FormatError, InvalidArgument, InvalidURL
 from webtable.page.body import is_html
@@ -27,7 +27,7 @@ from webtable.repository.answers.listing import SITE, Listing, ListingOption
 from webtable.repository.links.kinds import is_for_crawlers, is_sitemap, may_be_sitemap
 from webtable.repository.page_storage.cells import together
 from webtable.repository.page_storage.timeline import dates_in
-from webtable.repository.questions.findings import TESTS, is_read, label_of, problem_option, problems_of
+from webtable.repository.questions.findings import BOT, NOT_INDEXABLE, label_of, problem_option, problems_of
 from webtable.repository.questions.page import history_many, target_of
 from webtable.repository.questions.pages import SortedQuestion, pieces_of, url_at
 from webtable.repository.reading.temporary_tables import TemporaryTables
@@ -121,7 +121,8 @@ LISTING = Listing(
 
 
 # Places are those of URLs, dates milliseconds. A file waits until it is read; `rank` 0 is robots.txt, 2 what may be a
-# sitemap, by its type alone. `problems` of a page is empty if it is indexable, NULL if it is neither that nor at odds.
+# sitemap, by its type alone. `problems` of a page is its index status, empty if it is indexable, and NULL if it is
+# neither that nor at odds.
 _TABLES = (
     "CREATE TABLE files (place BLOB PRIMARY KEY, named_by BLOB, depth INTEGER, rank INTEGER, state TEXT, problem TEXT,"
     " fetched INTEGER) WITHOUT ROWID",
@@ -273,7 +274,6 @@ class _Reading:
     def __init__(self, question: SitemapsQuestion, scratch: TemporaryTables, damage: Damage) -> None:
         self._question, self._scratch, self._damage = question, scratch, damage
         self._context: TableContext = question.context
-        self._at = clock.now()
 
     def read_all(self) -> None:
         question, scratch = self._question, self._scratch
@@ -297,27 +297,18 @@ class _Reading:
         return self._row(page)
 
     def _row(self, page: Page) -> tuple[object, ...]:
-        problems, detail = [], None
-        if page.status in REDIRECTS:
-            problems, detail = ["redirect"], page.redirect_to
-        elif not 200 <= page.status < 400:
-            problems = ["error"]
-        else:
-            if TESTS["noindex"](page, self._at):
-                problems.append("noindex")
-            # Of two that disagree search engines obey neither.
-            if TESTS["canonical-elsewhere"](page, self._at) and page.other_canonical is None:
-                problems, detail = [*problems, "canonicalised"], page.canonical
+        status, detail = page.index_status_for(BOT)
         place, is_within = self._question.pages.by_url(page.url), self._question.is_within
         # What is beside the directory is not asked for, but may be named.
-        is_indexable = is_read(page) and (is_within is None or is_within(place))
-        names = " ".join(problems) if problems or is_indexable else None
+        is_indexable = status == "indexable" and (is_within is None or is_within(place))
+        names = status if status in NOT_INDEXABLE else "" if is_indexable else None
         changed, before = page.changed_at or page.fetched_at, None
         if page.change_count:
             dates = [moment for moment in (page.first_seen, *dates_in(page.stored.unchanged)) if moment]
             before = max((milliseconds(moment) for moment in dates if moment < changed), default=None)
-        if detail:  # it may have half of a surrogate pair, which SQLite does not take
-            detail = detail.encode("utf-8", "replace").decode()
+        # It may have half of a surrogate pair, which SQLite does not take.
+        leads = detail if detail and status in ("redirect", "canonicalised") else None
+        detail = leads and leads.encode("utf-8", "replace").decode()
         dates_of = milliseconds(changed), milliseconds(page.fetched_at), before, page.change_count
         return place, page.status, names, detail, *dates_of
 

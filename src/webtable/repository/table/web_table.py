@@ -62,8 +62,10 @@ if TYPE_CHECKING:
     from webtable.repository.hosts.hosts import Hosts
     from webtable.repository.indexes.pages import PageOptions
     from webtable.repository.indexes.questions import SizeClass
+    from webtable.repository.links.depths import Depth
     from webtable.repository.links.links import Edge
     from webtable.repository.maintenance.delete import DeletedPage, Deletions
+    from webtable.repository.questions.canonicals import Canonical, CanonicalProblem
     from webtable.repository.questions.captures import Crawl, Unresolved
     from webtable.repository.questions.changes import Change, ChangeKind
     from webtable.repository.questions.difference import Difference
@@ -798,6 +800,50 @@ class WebTable(ShowsItself):
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
         return questions.redirect_chains.RedirectChainsQuestion(self._context, scope, window, problem).answer()
+
+    @repeatable()
+    def canonicals(
+        self,
+        site: Site | None = None,
+        *,
+        problem: CanonicalProblem | Collection[CanonicalProblem] | None = None,
+        urls: URLFilter | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[Canonical]:
+        """Return the pages of *site* that name another URL as the one for their content, and where that leads.
+
+        From the URL that a page names its way goes on by redirects, and by the canonical URLs of the pages there, also
+        on stored pages of other sites, for 20 steps at most. *problem* chooses "chain" (a page on the way names another
+        URL itself), "loop", "redirect" (one on the way redirects), "error", "noindex" or "not html" (the end, by its
+        `Page.index_status`), "missing" (the end is not stored), "other host" (the page names one), "conflict" (it names
+        two that disagree, of which search engines obey neither), or several of these.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
+        return questions.canonicals.CanonicalsQuestion(self._context, scope, window, problem).answer()
+
+    def depths(
+        self,
+        site: Site | None = None,
+        *,
+        start: str | Collection[str] | None = None,
+        columns: Sequence[str] | None = None,
+        urls: URLFilter | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[Depth]:
+        """Return for each page of *site* how many clicks lead to it at least from *start*, one page or several.
+
+        By default that is from the root of any host of the site. A click is a link (`a`); redirects, refreshes and
+        frames lead on without one. Ways stay within the site (of a directory within its host). Not followed are links
+        with `nofollow`, those of pages whose rules for all or for Google say `nofollow`, and those of error pages.
+        `clicks` is None where no way leads. The links of every page that is reached are read, and what is reached is
+        kept on disk. *columns* and *order* are as in `pages`.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
+        return links.depths.DepthsQuestion(self._context, scope, window, start, columns).answer()
 
     def sitemaps(
         self,
