@@ -20,6 +20,7 @@ from webtable.repository.questions.captures import Crawl, Unresolved
 from webtable.repository.questions.changes import Change, ChangeKind
 from webtable.repository.questions.difference import Difference
 from webtable.repository.questions.findings import Finding
+from webtable.repository.questions.hreflang import Hreflang, HreflangProblem
 from webtable.repository.questions.indexability import Indexability, RobotsTxt
 from webtable.repository.questions.page import History, Resolution
 from webtable.repository.questions.redirect_chains import ChainProblem, RedirectChain
@@ -54,6 +55,8 @@ __all__ = [
     "Hit",
     "Host",
     "Hosts",
+    "Hreflang",
+    "HreflangProblem",
     "Indexability",
     "Inlink",
     "LinkKinds",

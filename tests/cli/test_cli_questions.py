@@ -296,6 +296,7 @@ def test_crawls_are_compared_by_the_moments_that_are_printed(run: Run, site: Non
         "redirect-chains",
         "indexability",
         "canonicals",
+        "hreflang",
         "depths",
         "sitemaps",
         "crawls",

@@ -55,8 +55,8 @@ TRUTH = {
     "/to-hidden": "noindex",
     "/to-google": "noindex",
     "/to-nothing": "missing",
-    "/to-file": "not html",
-    "/abroad": "other host",
+    "/to-file": "not-html",
+    "/abroad": "other-host",
     "/two": "conflict",
 }
 

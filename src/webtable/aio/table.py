@@ -363,6 +363,7 @@ class WebTable(Wrapped[SyncWebTable]):
     titles: Final = question(SyncWebTable.titles)
     redirect_chains: Final = question(SyncWebTable.redirect_chains)
     canonicals: Final = question(SyncWebTable.canonicals)
+    hreflang: Final = question(SyncWebTable.hreflang)
     depths: Final = question(SyncWebTable.depths)
     sitemaps: Final = question(SyncWebTable.sitemaps)
     crawls: Final = question(SyncWebTable.crawls)

@@ -378,7 +378,7 @@ class Page(
 
     @property
     def elements(self) -> Elements | None:
-        """Its headings, images, structured data and insecure content; None for another type, and without a body.
+        """Its headings, images, structured data and related pages; None for another type, and without a body.
 
         The body is parsed each time, with the limits of `text`; `over` names the one that it is over.
         """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from webtable.page.page import canonicalised_to
 from webtable.repository.answers.columns import column, declared
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from webtable.repository.reading.scope import Scope
 
 CanonicalProblem = Literal[
-    "chain", "loop", "redirect", "error", "noindex", "missing", "not html", "other host", "conflict"
+    "chain", "loop", "redirect", "error", "noindex", "missing", "not-html", "other-host", "conflict"
 ]
 
 
@@ -122,10 +122,12 @@ def _canonical(walk: Walk) -> Canonical:
         "loop": walk.is_loop,
         "redirect": any(step is not None and target_of(step) is not None for step in passed),
         "missing": end is None,
-        "other host": split_url(urls[1]).host != split_url(urls[0]).host,
+        "other-host": split_url(urls[1]).host != split_url(urls[0]).host,
     }
     problems = [name for name, is_so in holds.items() if is_so]
     index_status = None if end is None or walk.is_loop else end.index_status
-    if index_status in ("error", "noindex", "not html", "redirect") and index_status not in problems:
-        problems.append(index_status)
+    if index_status == "not html":
+        problems.append("not-html")
+    elif index_status in get_args(CanonicalProblem) and index_status not in problems:
+        problems.append(index_status)  # type: ignore[arg-type]  # mypy does not know get_args
     return Canonical(urls[0], tuple(problems), urls[1], status, tuple(urls))

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions.changes import Change, ChangeKind
     from webtable.repository.questions.difference import Difference
     from webtable.repository.questions.findings import Finding
+    from webtable.repository.questions.hreflang import Hreflang, HreflangProblem
     from webtable.repository.questions.indexability import Indexability, RobotsTxt
     from webtable.repository.questions.page import History, Resolution
     from webtable.repository.questions.redirect_chains import ChainProblem, RedirectChain
@@ -816,12 +817,36 @@ class WebTable(ShowsItself):
 
         From the URL that a page names its way goes on by redirects, and by the canonical URLs of the pages there, also
         on stored pages of other sites, for 20 steps at most. *problem* chooses "chain" (a page on the way names another
-        URL itself), "loop", "redirect" (one on the way redirects), "error", "noindex" or "not html" (the end, by its
-        `Page.index_status`), "missing" (the end is not stored), "other host" (the page names one), "conflict" (it names
+        URL itself), "loop", "redirect" (one on the way redirects), "error", "noindex" or "not-html" (the end, by its
+        `Page.index_status`), "missing" (the end is not stored), "other-host" (the page names one), "conflict" (it names
         two that disagree, of which search engines obey neither), or several of these.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
         return questions.canonicals.CanonicalsQuestion(self._context, scope, window, problem).answer()
+
+    def hreflang(
+        self,
+        site: Site | None = None,
+        *,
+        sitemap: str | Collection[str] | None = None,
+        problem: HreflangProblem | Collection[HreflangProblem] | None = None,
+        urls: URLFilter | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[Hreflang]:
+        """Return the versions in other languages that the pages of *site* name by `hreflang`, by URL and language.
+
+        They are named by a `<link>` in the head, in the header Link, or in a sitemap; sitemaps are those of `sitemaps`.
+        The bodies of all pages are read, and those of pages elsewhere that are named. *problem* chooses, of the target,
+        "no-return" (it does not name the page), "inconsistent" (it does, for another language than the page itself),
+        "missing" (not stored), "redirect", "error", "noindex" or "canonicalised" (its `Page.index_status`); of the page
+        "no-self" (it does not name itself), "several" (other URLs for this language too), "not-canonical" (it names
+        another URL for its content); and "code" (no language of ISO 639-1, with a script of ISO 15924 and a region of
+        ISO 3166-1, nor x-default); or several of these.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
+        return questions.hreflang.HreflangQuestion(self._context, scope, window, sitemap, problem).answer()
 
     def depths(
         self,
