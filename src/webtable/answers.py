@@ -23,6 +23,7 @@ from webtable.repository.questions.findings import Finding
 from webtable.repository.questions.hreflang import Hreflang, HreflangProblem
 from webtable.repository.questions.indexability import Indexability, RobotsTxt
 from webtable.repository.questions.page import History, Resolution
+from webtable.repository.questions.pagination import PaginatedPage, PaginationProblem
 from webtable.repository.questions.redirect_chains import ChainProblem, RedirectChain
 from webtable.repository.questions.sitemaps import SitemapProblem, SitemapURL
 from webtable.repository.questions.stats import GroupRow, Stats
@@ -65,6 +66,8 @@ __all__ = [
     "NearDuplicateGroup",
     "PageOptions",
     "Pages",
+    "PaginatedPage",
+    "PaginationProblem",
     "RedirectChain",
     "Resolution",
     "ResultList",

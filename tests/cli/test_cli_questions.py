@@ -297,6 +297,7 @@ def test_crawls_are_compared_by_the_moments_that_are_printed(run: Run, site: Non
         "indexability",
         "canonicals",
         "hreflang",
+        "pagination",
         "depths",
         "sitemaps",
         "crawls",

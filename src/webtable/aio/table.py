@@ -364,6 +364,7 @@ class WebTable(Wrapped[SyncWebTable]):
     redirect_chains: Final = question(SyncWebTable.redirect_chains)
     canonicals: Final = question(SyncWebTable.canonicals)
     hreflang: Final = question(SyncWebTable.hreflang)
+    pagination: Final = question(SyncWebTable.pagination)
     depths: Final = question(SyncWebTable.depths)
     sitemaps: Final = question(SyncWebTable.sitemaps)
     crawls: Final = question(SyncWebTable.crawls)

@@ -77,7 +77,8 @@ LISTING = Listing(
     The target has no return if it does not name the page, and is inconsistent if it does so for another language than
     the page itself; it may be missing (not stored), an error, a redirect, noindex or canonicalised. The page may have
     no link to itself (no-self), name several URLs for a language, or name another one for its content
-    (not-canonical). The code must be a language of ISO 639-1, with a script of ISO 15924 and a region of ISO 3166-1 where it has them, or x-default.
+    (not-canonical). The code must be a language of ISO 639-1, with a script of ISO 15924 and a region
+    of ISO 3166-1 where it has them, or x-default.
     """,
 )
 _BETWEEN: Final = b"\0"

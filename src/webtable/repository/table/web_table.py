@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions.hreflang import Hreflang, HreflangProblem
     from webtable.repository.questions.indexability import Indexability, RobotsTxt
     from webtable.repository.questions.page import History, Resolution
+    from webtable.repository.questions.pagination import PaginatedPage, PaginationProblem
     from webtable.repository.questions.redirect_chains import ChainProblem, RedirectChain
     from webtable.repository.questions.sitemaps import SitemapProblem, SitemapURL
     from webtable.repository.questions.stats import Stats
@@ -847,6 +848,28 @@ class WebTable(ShowsItself):
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
         return questions.hreflang.HreflangQuestion(self._context, scope, window, sitemap, problem).answer()
+
+    def pagination(
+        self,
+        site: Site | None = None,
+        *,
+        problem: PaginationProblem | Collection[PaginationProblem] | None = None,
+        urls: URLFilter | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[PaginatedPage]:
+        """Return the pages of lists that several pages of *site* have, by URL, and what is wrong with each.
+
+        A list is made by `rel=next` and `rel=prev`, of a `<link>` in the head, an `<a>` or the header Link, or by the
+        numbers in URLs (`?page=2`, `/page/2`). The bodies and links of all pages are read. *problem* chooses "sequence"
+        (the next page does not name this one as the previous one, or the other way round; or the number before is not
+        stored), "several" (more than one next or previous page), "missing", "redirect" or "error" (of these pages),
+        "noindex", "canonicalised" (to the first page of the list), "not-linked" (by no `<a>`: of URLs with a number on
+        any page, of others on those that name it), or several of these.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
+        return questions.pagination.PaginationQuestion(self._context, scope, window, problem).answer()
 
     def depths(
         self,
