@@ -26,6 +26,7 @@ from webtable.repository.questions.page import History, Resolution
 from webtable.repository.questions.pagination import PaginatedPage, PaginationProblem
 from webtable.repository.questions.redirect_chains import ChainProblem, RedirectChain
 from webtable.repository.questions.sitemaps import SitemapProblem, SitemapURL
+from webtable.repository.questions.soft_404s import Soft404, Soft404Reason
 from webtable.repository.questions.stats import GroupRow, Stats
 from webtable.repository.questions.titles import TitleProblem, TitleProblemKind
 from webtable.repository.reading.scope import AllPages, Site
@@ -79,6 +80,8 @@ __all__ = [
     "SitemapProblem",
     "SitemapURL",
     "SizeClass",
+    "Soft404",
+    "Soft404Reason",
     "Stats",
     "TitleProblem",
     "TitleProblemKind",

@@ -106,6 +106,7 @@ def test_a_question_calls_no_store_before_it_is_asked(gated, gate):
     table.canonicals("a.example")
     table.hreflang("a.example")
     table.pagination("a.example")
+    table.soft_404s("a.example")
     table.depths("a.example")
     table.crawls("a.example")
     table.headings("a.example")

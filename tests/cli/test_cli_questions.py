@@ -298,6 +298,7 @@ def test_crawls_are_compared_by_the_moments_that_are_printed(run: Run, site: Non
         "canonicals",
         "hreflang",
         "pagination",
+        "soft-404s",
         "depths",
         "sitemaps",
         "crawls",

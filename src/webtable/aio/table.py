@@ -365,6 +365,7 @@ class WebTable(Wrapped[SyncWebTable]):
     canonicals: Final = question(SyncWebTable.canonicals)
     hreflang: Final = question(SyncWebTable.hreflang)
     pagination: Final = question(SyncWebTable.pagination)
+    soft_404s: Final = question(SyncWebTable.soft_404s)
     depths: Final = question(SyncWebTable.depths)
     sitemaps: Final = question(SyncWebTable.sitemaps)
     crawls: Final = question(SyncWebTable.crawls)

@@ -92,6 +92,7 @@ QUESTIONS: list[Question] = [
     lambda t, after: t.canonicals(DOMAIN, after=after),
     lambda t, after: t.hreflang(DOMAIN, after=after),
     lambda t, after: t.pagination(DOMAIN, after=after),
+    lambda t, after: t.soft_404s(DOMAIN, after=after),
     lambda t, after: t.depths(DOMAIN, after=after),
     lambda t, after: t.crawls(DOMAIN, gap="1h", after=after),
     lambda t, after: t.crawls(webtable.ALL, gap="1h", order="oldest", after=after),

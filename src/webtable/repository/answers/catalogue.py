@@ -39,6 +39,7 @@ GROUPS: Final[Mapping[str, Mapping[str, ListedQuestion]]] = {
         "canonicals": ListedQuestion("questions.canonicals", "Where canonical URLs lead, and what is wrong there"),
         "hreflang": ListedQuestion("questions.hreflang", "Versions in other languages, and where they disagree"),
         "pagination": ListedQuestion("questions.pagination", "Lists over several pages, and where they break"),
+        "soft_404s": ListedQuestion("questions.soft_404s", "Errors with status 200, by title or text"),
         "depths": ListedQuestion("links.depths", "How many clicks lead to each page"),
         "sitemaps": ListedQuestion("questions.sitemaps", "URLs of sitemaps, and what is at odds with the crawl"),
         "crawls": ListedQuestion("questions.captures", "When a site was crawled, and how much of it"),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         pagination,
         redirect_chains,
         sitemaps,
+        soft_404s,
         stats,
         titles,
     )
@@ -33,6 +34,7 @@ __all__ = [
     "pagination",
     "redirect_chains",
     "sitemaps",
+    "soft_404s",
     "stats",
     "titles",
 ]

@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions.pagination import PaginatedPage, PaginationProblem
     from webtable.repository.questions.redirect_chains import ChainProblem, RedirectChain
     from webtable.repository.questions.sitemaps import SitemapProblem, SitemapURL
+    from webtable.repository.questions.soft_404s import Soft404, Soft404Reason
     from webtable.repository.questions.stats import Stats
     from webtable.repository.questions.titles import TitleProblem, TitleProblemKind
     from webtable.repository.reports import Audit
@@ -706,6 +707,7 @@ class WebTable(ShowsItself):
         site: Site | None = None,
         *,
         by: Sameness = "content",
+        facets: bool = False,
         limit: int | None = None,
         after: str | None = None,
         order: str = "pages",
@@ -713,17 +715,19 @@ class WebTable(ShowsItself):
         """Return the groups of two or more pages with the same content (digest), or *by* the same "title".
 
         Errors and redirects, which have no content of their own, are in no group, nor are pages without a body, or
-        without a title. The groups with the most
-        `pages` come first, or those with the most `bytes`; each has its first ten URLs.
+        without a title. With *facets* only pages that are `indexable` by their `Page.index_status` count, and those of
+        a group have one path and differ in their query, as the views of a filter do. The groups with the most `pages`
+        come first, or those with the most `bytes`; each has its first ten URLs.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        return duplicates.exact.DuplicateGroupsQuestion(self._context, scope, window, by).answer()
+        return duplicates.exact.DuplicateGroupsQuestion(self._context, scope, window, by, facets=facets).answer()
 
     def near_duplicate_groups(
         self,
         site: Site | None = None,
         *,
         at_least: float = LIKE,
+        facets: bool = False,
         limit: int | None = None,
         after: str | None = None,
         order: str = "pages",
@@ -732,10 +736,11 @@ class WebTable(ShowsItself):
 
         Pages of *at_least* that `similarity` (`near_duplicates`) are joined, and what is joined to one page is a group.
         Compared are the texts of pages with a band in common: up to 16 of these each with each; of more, each with the
-        first 16, and the first of 16 other groups. The order is as in `duplicate_groups`. Raises `MissingExtra`.
+        first 16, and the first of 16 other groups. *facets* and the order are as in `duplicate_groups`. Raises
+        `MissingExtra`.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        question = duplicates.near.NearDuplicateGroupsQuestion(self._context, scope, window, at_least)
+        question = duplicates.near.NearDuplicateGroupsQuestion(self._context, scope, window, at_least, facets=facets)
         return question.answer()
 
     def titles(
@@ -870,6 +875,27 @@ class WebTable(ShowsItself):
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
         return questions.pagination.PaginationQuestion(self._context, scope, window, problem).answer()
+
+    def soft_404s(
+        self,
+        site: Site | None = None,
+        *,
+        at_least: float = LIKE,
+        reason: Soft404Reason | Collection[Soft404Reason] | None = None,
+        urls: URLFilter | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[Soft404]:
+        """Return the HTML pages of *site* with status 200 that say that there is nothing, as an error page should.
+
+        *reason* chooses those whose "title" or first "heading" says "not found" or the like, in one of 17 languages, or
+        whose main "text" is *at_least* that `similarity` (`near_duplicates`) to that of a page of its host with status
+        404 or 410, of which eight different ones are compared; or several of these. Where the site has such error
+        pages, the bodies of all its pages are read, and `MissingExtra` is raised without the extra `similarity`.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
+        return questions.soft_404s.Soft404sQuestion(self._context, scope, window, at_least, reason).answer()
 
     def depths(
         self,
