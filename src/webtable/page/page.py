@@ -298,10 +298,8 @@ class Page(
         rules = rules_for(self.robots, self.robots_by_bot, name) if self.robots or self.robots_by_bot else []
         if is_noindex(rules, self.fetched_at):
             return "noindex", ", ".join(rules)
-        if self.canonical is not None and self.canonical != self.url and self.other_canonical is None:
-            target = canonical_or_none(self.canonical)
-            if target not in (None, self.url, canonical_or_none(self.url)):
-                return "canonicalised", target
+        if self.canonical is not None and (target := canonicalised_to(self)) is not None:
+            return "canonicalised", target
         media, body = media_of(self), self.body
         if media and not is_html(media):
             return "not html", media
@@ -376,8 +374,21 @@ class Page(
         return None if content is None else content.text
 
     @property
+    def text_length(self) -> int | None:
+        """How many characters its `text` has; None where that is None."""
+        text = self.text
+        return None if text is None else len(text)
+
+    @property
+    def text_ratio(self) -> float | None:
+        """Which share of its markup is text: the characters of `text` by those of `html`; None where either is."""
+        html = self.html
+        length = self.text_length if html else None
+        return None if length is None or not html else length / len(html)
+
+    @property
     def elements(self) -> Elements | None:
-        """Its headings, images, structured data and insecure content; None for another type, and without a body.
+        """Its headings, images, structured data and related pages; None for another type, and without a body.
 
         The body is parsed each time, with the limits of `text`; `over` names the one that it is over.
         """
@@ -445,6 +456,17 @@ def _bot_name(bot: str) -> str:
     if not isinstance(bot, str) or not bot.strip():
         raise InvalidArgument(f"bot={bot!r} must be the name of a bot, as in 'googlebot'")
     return bot
+
+
+def canonicalised_to(page: Page) -> str | None:
+    """Return the one other URL that *page* names as the one for its content, canonical; None if it names none.
+
+    Of two that disagree search engines obey neither.
+    """
+    if page.canonical is None or page.canonical == page.url or page.other_canonical is not None:
+        return None
+    target = canonical_or_none(page.canonical)
+    return None if target in (page.url, canonical_or_none(page.url)) else target
 
 
 def charset_of(page: Page) -> str | None:

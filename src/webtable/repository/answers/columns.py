@@ -41,7 +41,7 @@ _OF_COUNTS = ("inlinks", "internal", "external", "self_links", "counted_at")
 _OF_URL = ("host", "host_reversed", "registered_domain", "scheme", "path", "query")
 _INTERNAL = set(Bookkeeping.__struct_fields__) - {"content_at", "only_self_links"}
 COMPUTED: Final = {
-    "text": "body",
+    **dict.fromkeys(("text", "text_length", "text_ratio"), "body"),
     **dict.fromkeys(_OF_COUNTS, "link_counts"),
     **dict.fromkeys(_OF_URL, "url"),
     **dict.fromkeys(("index_status", "index_reason"), "status"),
@@ -387,6 +387,8 @@ PAGES = declared(
     column("from_headers", "urls", lambda page: list(page.from_headers) or None, is_usual=False, heading="by headers"),
     column("title_pixels", "count", is_usual=False, width=12),
     column("description_pixels", "count", is_usual=False, width=18),
+    column("text_length", "count", is_usual=False, width=11),
+    column("text_ratio", "fraction", is_usual=False),
     listed=("url", "status", "size", "fetched_at", "title"),
     read_again=("headers", "body", "outlinks"),
 )
