@@ -10,6 +10,7 @@ from shop import (
     HOST,
     IN_PAGES_SITEMAP,
     LANGUAGES,
+    PER_LIST,
     PRODUCTS,
     REDIRECTS,
     SITE,
@@ -53,6 +54,14 @@ PAGES |= {*LISTS, *map(product, range(PRODUCTS)), *map(article, range(ARTICLES))
 INDEXABLE = PAGES - NOINDEX - CANONICALISED - ERRORS - REDIRECTING - NOT_HTML - {"/private/1"}
 IN_SITEMAPS = {*map(product, range(PRODUCTS)), *IN_PAGES_SITEMAP}
 TO_LONELY = "/cases/missing-404"
+# The menu of each page leads to the lists, and its foot to "About us"; a list to the next one and to its products. A
+# redirect is no click.
+DEPTHS = {"/": 0, "/about": 1, "/products/": 1, "/blog/": 1, "/cases/": 1, "/private/1": 1}
+DEPTHS |= dict.fromkeys(LANGUAGES, 1) | {f"/products/?page={number}": number for number in range(2, 6)}
+DEPTHS |= {product(number): 2 + number // PER_LIST for number in range(PRODUCTS)}
+DEPTHS |= dict.fromkeys(map(article, range(ARTICLES)), 2) | dict.fromkeys(SPECIAL, 2)
+DEPTHS |= dict.fromkeys(REDIRECTS, 1) | {TO_LONELY: 1}
+DEPTHS |= dict.fromkeys(PAGES - DEPTHS.keys())
 QUESTIONS = (
     question("pages", "url", PAGES),
     question("indexability", "url", INDEXABLE, verdict="indexable"),
@@ -119,4 +128,15 @@ QUESTIONS = (
         ],
     ),
     question("discovered", "url", ["/never-crawled"]),
+    question("canonicals", "url", [CASE("canonical-chain")], problem="chain"),
+    question("canonicals", "url target", [(CASE("canonical-to-error"), TO_LONELY)], problem="error"),
+    question("canonicals", "url target", [(CASE("canonical-to-redirect"), "/old/about")], problem="redirect"),
+    question("canonicals", "url", [CASE("canonical-to-noindex")], problem="noindex"),
+    question("canonicals", "url target", [(CASE("canonical-abroad"), "https://other.example/")], problem="other-host"),
+    question("canonicals", "url", [CASE("canonical-conflict")], problem="conflict"),
+    question("hreflang", "url target", [("/fr/size-guide", "/en/size-guide")], problem="no-return"),
+    question("hreflang", "url language", [("/en-gb/size-guide", "en-uk")], problem="code"),
+    question("pagination", "url", ["/products/?page=5"], problem="sequence"),
+    question("soft_404s", "url", [CASE("soft-404")]),
+    question("depths", "url clicks", [*DEPTHS.items()]),
 )

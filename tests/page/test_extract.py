@@ -61,6 +61,10 @@ def test_a_title_has_its_white_space_collapsed_and_is_none_where_there_is_none(h
         ("<h2>no</h2><div><h1> The <b>first</b>\n one</h1><h1>second</h1>", "h1", "The first one"),
         ("<h1><img src=x alt='A logo'></h1>", "h1", "A logo"),
         ("<h1> </h1><p>text", "h1", None),
+        # A theme has an empty one for its menu (Quarto does).
+        ("<h1 class=menu></h1><h2>no</h2><h1>Managing anxiety</h1>", "h1", "Managing anxiety"),
+        ("<h1></h1>" * 15 + "<h1>After fifteen</h1>", "h1", "After fifteen"),
+        ("<h1></h1>" * 16 + "<h1>After too many</h1>", "h1", None),
         ("<!doctype html><html lang=' pt-BR '><p>x", "language", "pt-br"),
         ("<p lang=de>x", "language", None),
         ("<svg><html lang=de>x", "language", None),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import pairwise, repeat
+from itertools import islice, pairwise, repeat
 from sys import getsizeof
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -32,7 +32,7 @@ from webtable.page.xhtml import html_of_xhtml
 from webtable.rowkey import MAX_WEB_KEY, join_url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 
 # --- A page as it is parsed -------------------------------------------------------------------------------------------
@@ -87,18 +87,22 @@ _ROLES = {"navigation": "nav", "banner": "header", "main": "main", "complementar
 """What stands for an element with another name, by ARIA; a role that is not here makes it nothing of these."""
 
 
+_MAX_EMPTY_HEADINGS = 16
+"""How many headings of the first level may be empty before one that counts: a theme has one for its menu, say."""
+
+
 class Outlinks:
     """Collects the links of a page in the order of the document, until a limit is reached.
 
     `links` has how often each is there, of which those to one URL are bounded as by `different_links`. `base` is what
-    references of the page are relative to, `heading` its first `<h1>`. *encoding* is that of the page, in which queries
-    of its links are sent.
+    references of the page are relative to, `headings` its first `<h1>`s. *encoding* is that of the page, in which
+    queries of its links are sent.
     """
 
     def __init__(self, url: str, most_links: int, most_text: int, encoding: str = "utf-8") -> None:
         self._url: str = url
         self.base: str = url
-        self.heading: LexborNode | None = None
+        self.headings: list[LexborNode] = []
         self._encoding = encoding
         self._most_links = most_links
         self._room = most_text
@@ -152,7 +156,10 @@ class Outlinks:
         """
         nodes = tree.css(_LINKS_BUT_JUMPS)
         tags = [node.tag_id for node in nodes]
-        self.heading = nodes[tags.index(_H1)] if _H1 in tags else None
+        if _H1 in tags:
+            first = tags.index(_H1)
+            of_level = (node for node, tag in zip(nodes[first:], tags[first:], strict=True) if tag == _H1)
+            self.headings = list(islice(of_level, _MAX_EMPTY_HEADINGS))
         if _BASE in tags:
             self.base = resolved(self._url, nodes[tags.index(_BASE)].attributes.get("href") or "") or self._url
             self._is_own = self.base in (self._url, resolved(self._url, ""))
@@ -425,11 +432,11 @@ def shortened(text: str | None, limit: int) -> str:
     return " ".join(text.lstrip()[: 8 * limit].split())[:limit].rstrip()
 
 
-def facts_of(tree: LexborHTMLParser, base: str, heading: LexborNode | None) -> Facts:
+def facts_of(tree: LexborHTMLParser, base: str, headings: Sequence[LexborNode]) -> Facts:
     """The facts that the page *tree* says of itself; *base* is the URL that its relative ones are resolved against.
 
-    The first of several counts, but of robots all do, as for crawlers. Only the head is asked, as crawlers do: what
-    stands in the body may be what somebody else has written into the page.
+    The first of several counts, but of robots all do, as for crawlers, and of *headings* the first that has a text.
+    Only the head is asked, as crawlers do: what stands in the body may be what somebody else has written into the page.
     """
     description = None
     canonicals: list[str] = []
@@ -455,7 +462,7 @@ def facts_of(tree: LexborHTMLParser, base: str, heading: LexborNode | None) -> F
         description=description,
         robots=text_for_all(rules, MAX_FACT),
         robots_by_bot=text_by_bot(rules, MAX_FACT),
-        h1=None if heading is None else text_or_image(heading, MAX_FACT) or None,
+        h1=next(filter(None, (text_or_image(heading, MAX_FACT) for heading in headings)), None),
         language=None if root is None else _text((root.attributes.get("lang") or "").lower()),
     )
 
@@ -719,7 +726,7 @@ def _extracted(page: ParserInput, html: bytes, encoding: str) -> Extract:
     outlinks = Outlinks(page.url or "", page.links, min(page.link_text, 65_536 + 4 * len(page.body)), encoding)
     outlinks.add_all(tree)
     links = tuple(Link(*link, times) for link, times in outlinks.links.items())
-    return Extract(facts_of(tree, outlinks.base, outlinks.heading), links, encoding, outlinks.over)
+    return Extract(facts_of(tree, outlinks.base, outlinks.headings), links, encoding, outlinks.over)
 
 
 def _main_content(html: bytes) -> MainContent:

@@ -28,6 +28,7 @@ from webtable.repository.links.kinds import is_for_crawlers, is_sitemap, may_be_
 from webtable.repository.page_storage.cells import together
 from webtable.repository.page_storage.timeline import dates_in
 from webtable.repository.questions.findings import BOT, NOT_INDEXABLE, label_of, problem_option, problems_of
+from webtable.repository.questions.indexability import StoredRobots
 from webtable.repository.questions.page import history_many, target_of
 from webtable.repository.questions.pages import SortedQuestion, pieces_of, url_at
 from webtable.repository.reading.temporary_tables import TemporaryTables
@@ -53,7 +54,7 @@ _ROBOTS = re.compile(r"//[^/]*/robots\.txt(?:\?|$)")
 _ABSOLUTE = re.compile(r"https?://", re.IGNORECASE)
 
 SitemapProblem = Literal[
-    "missing", "unlisted", "noindex", "redirect", "error", "canonicalised", "lastmod", "foreign", "relative",
+    "missing", "unlisted", "blocked", "noindex", "redirect", "error", "canonicalised", "lastmod", "foreign", "relative",
     "unreadable",
 ]  # fmt: skip
 
@@ -113,10 +114,10 @@ LISTING = Listing(
     help="""List the URLs of sitemaps, with what is at odds with the pages that are stored, and pages in no sitemap.
 
     Sitemaps are read from their captures: those that robots.txt or an index names, and those that look like one. A URL
-    in a sitemap is missing (it is not stored), noindex, a redirect, an error or canonicalised (to another URL), foreign
-    (of another host or scheme, whose robots.txt does not name the sitemap) or relative; its lastmod is no date, in the
-    future, or at odds with what was captured. An indexable page that none names is unlisted. A sitemap that cannot be
-    read to its end is unreadable.
+    in a sitemap is missing (it is not stored), blocked by robots.txt for Google's bot, noindex, a redirect, an error or
+    canonicalised (to another URL), foreign (of another host or scheme, whose robots.txt does not name the sitemap) or
+    relative; its lastmod is no date, in the future, or at odds with what was captured. An indexable page that none
+    names is unlisted. A sitemap that cannot be read to its end is unreadable.
     """,
     of_command="`webtable crawl --sitemaps` stores sitemaps, and `webtable ingest --types all` those of WARC files.",
 )
@@ -297,6 +298,7 @@ class SitemapReading:
     def __init__(self, question: OfSitemaps[Any], scratch: TemporaryTables, damage: Damage) -> None:
         self._question, self._scratch, self._damage = question, scratch, damage
         self._context: TableContext = question.context
+        self._robots = StoredRobots(question.context, BOT)
 
     def read_all(self) -> None:
         question, scratch = self._question, self._scratch
@@ -325,16 +327,19 @@ class SitemapReading:
 
     def row(self, page: Page) -> tuple[object, ...]:
         status, detail = page.index_status_for(BOT)
+        robots = self._robots.of(page.url, page.fetched_at)
+        if robots is not None and not robots.allows(page.url):
+            status, detail = "blocked", robots.rule(page.url)
         place, is_within = self._question.pages.by_url(page.url), self._question.is_within
         # What is beside the directory is not asked for, but may be named.
         is_indexable = status == "indexable" and (is_within is None or is_within(place))
-        names = status if status in NOT_INDEXABLE else "" if is_indexable else None
+        names = status if status in (*NOT_INDEXABLE, "blocked") else "" if is_indexable else None
         changed, before = page.changed_at or page.fetched_at, None
         if page.change_count:
             dates = [moment for moment in (page.first_seen, *dates_in(page.stored.unchanged)) if moment]
             before = max((milliseconds(moment) for moment in dates if moment < changed), default=None)
         # It may have half of a surrogate pair, which SQLite does not take.
-        leads = detail if detail and status in ("redirect", "canonicalised") else None
+        leads = detail if detail and status in ("redirect", "canonicalised", "blocked") else None
         detail = leads and leads.encode("utf-8", "replace").decode()
         dates_of = milliseconds(changed), milliseconds(page.fetched_at), before, page.change_count
         return place, page.status, names, detail, *dates_of
