@@ -159,8 +159,8 @@ class HreflangQuestion(OfSitemaps[Hreflang]):
 
     listing = LISTING
     kinds: object = HreflangProblem
-    what = "versions in other languages of"
-    fields = ("body",)
+    what: str = "versions in other languages of"
+    fields: Sequence[str] = ("body",)
     notes: Sequence[str] = (
         "the bodies of all pages, of robots.txt and of sitemaps are read, and those of pages elsewhere that are named;"
         " those of a directory are of its whole host",
@@ -186,7 +186,7 @@ class HreflangQuestion(OfSitemaps[Hreflang]):
 class _Reading(SitemapReading):
     """Reads what pages and sitemaps name as versions in other languages as well."""
 
-    elsewhere = _ELSEWHERE
+    elsewhere: str = _ELSEWHERE
 
     def row(self, page: Page) -> tuple[object, ...]:
         row = super().row(page)

@@ -128,7 +128,7 @@ class PaginationQuestion(SortedQuestion[PaginatedPage]):
     ) -> None:
         super().__init__(context, scope, window)
         self.problems: frozenset[str] | None = problems_of(problem, PaginationProblem)
-        self.title: str = f"pages of lists{self.pages.label_after('of')}{label_of(self.problems)}"
+        self.title: str = f"pages of lists{self.pages.label_after('among')}{label_of(self.problems)}"
 
     def spec(self) -> ScanSpec:
         return self.pages.in_one_range(self.pages.spec(Wanted(self.context.codec.select(("body", "outlinks")))))

@@ -261,7 +261,7 @@ class SitemapsQuestion(OfSitemaps[SitemapURL]):
 
     listing = LISTING
     kinds: object = SitemapProblem
-    what = "URLs of sitemaps and"
+    what: str = "URLs of sitemaps and"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[SitemapURL]:
         with TemporaryTables(*TABLES) as scratch:

@@ -108,7 +108,8 @@ class Soft404sQuestion(ScopeQuestion[Soft404]):
         check_at_least(at_least)
         self.at_least = at_least
         self.reasons: frozenset[str] | None = problems_of(reason, Soft404Reason, "reason")
-        self.title: str = f"{self.pages.label} that are errors with status 200 ({at_least:g}){label_of(self.reasons)}"
+        self.title: str = f"{self.pages.label} that say there is nothing, or {at_least:g} of what an error page says"
+        self.title += label_of(self.reasons)
         self._around = scope.of_host()
 
     def spec(self, columns: Sequence[str] = ("body",)) -> ScanSpec:
