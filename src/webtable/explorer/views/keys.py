@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from contextlib import suppress
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webtable import ALL, Page, WebTable
 from webtable.errors import InvalidArgument, WebTableError
+from webtable.explorer.counts import SAMPLE, sampled
 from webtable.explorer.page_model import PagePart, Rows, View, ViewRequest
 from webtable.questions import ListingOption, column
 from webtable.rowkey import WebKey, key_text, sample_split_points, split_points
@@ -18,11 +17,10 @@ from webtable.rowkey.advice import Advice, advise
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from webtable import WebTable
+
 # The URLs are in the address of the page, which servers limit to some 64 kB.
 MOST_URLS: Final = 500
-# How many pages of the table the advisor measures, from this many places of it.
-SAMPLE: Final = 2_000
-PARTS: Final = 20
 MOST_REGIONS: Final = 1_000
 OPTIONS: Final = (
     ListingOption(
@@ -93,7 +91,10 @@ def view(request: ViewRequest) -> View:
 
         @cache
         def urls() -> list[str]:
-            return sampled(table) if is_sample else [line.url for line in keys if line.key is not None]
+            if is_sample:
+                pages = sorted(sampled(table), key=attrgetter("fetched_at"))
+                return list(dict.fromkeys(page.url for page in pages))
+            return [line.url for line in keys if line.key is not None]
 
         @cache
         def advice() -> Advice:
@@ -119,20 +120,6 @@ def view(request: ViewRequest) -> View:
 
     salt = _SALT.format(digits=layout.digits, salt=layout.salt) if layout.digits else ""
     return View("Row keys", parts, _ABOUT.format(salt=salt), button="Show")
-
-
-def sampled(table: WebTable) -> list[str]:
-    """Return some URLs of *table* from many places in it, in the order in which they were fetched last."""
-    answer = table.pages(ALL, order="storage", columns=["url"])
-    pages: list[Page] = []
-    starts: list[str | None] = [None]
-    with suppress(InvalidArgument):  # a table in memory is not divided
-        for part in table.pages(ALL).partitions(PARTS):
-            with suppress(WebTableError):
-                starts.append(answer.token_after(Page(url=table.key.decode(part.keys.start))))
-    for after in starts:
-        pages += table.pages(ALL, order="storage", after=after, limit=SAMPLE // len(starts))
-    return list(dict.fromkeys(page.url for page in sorted(pages, key=attrgetter("fetched_at"))))
 
 
 def _key_of(table: WebTable, url: str) -> MadeKey:
