@@ -292,7 +292,10 @@ def _audited(request: ViewRequest, table: WebTable, site: str) -> PagePart:
 
 def _changed(request: ViewRequest, table: WebTable, site: str) -> PagePart:
     def make() -> Rows:
-        report = request.counts.kept(("compare", site), lambda: compare(table, site))
+        try:
+            report = request.counts.kept(("compare", site), lambda: compare(table, site))
+        except InvalidArgument:  # there are no two crawls to be compared
+            return Rows((), (), empty="It was crawled once.")
         return figures_of(request, report)
 
     more = "Both crawls compared", request.link("/compare", site=site)

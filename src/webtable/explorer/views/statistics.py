@@ -221,7 +221,7 @@ def findings_of(request: ViewRequest, report: Audit, *, is_short: bool = False) 
 def comparison(request: ViewRequest) -> View:
     """Return the page of a comparison."""
     site, since, until = request.site(), request.option("since") or None, request.option("until", request.as_of) or None
-    if site and (since or until):
+    if site and since:
         request.table.changes(site, since=since, until=until, limit=0)  # raises what is wrong with the moments
 
     def parts(table: WebTable) -> Iterator[PagePart]:
