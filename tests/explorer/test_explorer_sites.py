@@ -132,6 +132,7 @@ def test_directories_can_be_opened_below_one_another(table, client):
     tree = client.get(html.unescape(dict(opening)["a/"])).text.partition('id="pages"')[0]
 
     assert re.findall(r'<td class="text"><a href="/site/[^"]+/">([^<]+)</a>', tree) == ["a/", "a/b/c/", "a/d/", "e/"]
+    assert re.findall(r'<td class="count">(\d+)</td>', tree) == ["2", "1", "1", "1"]
 
 
 def test_pages_of_one_directory_are_read_a_bounded_number_at_a_time(table, client, monkeypatch):

@@ -114,7 +114,8 @@ class SiteCounts:
             of_group.add(page)
             counts.all.add(page)
             counts.statuses[str(page.status)] += 1
-            counts.types[page.content_type or "unknown"] += 1
+            if page.content_type:
+                counts.types[page.content_type] += 1
             counts.days[f"{page.fetched_at:%Y-%m-%d}"] += 1
             if digits:
                 counts.keys[table.key.encode(page.url)[:digits].decode()] += 1

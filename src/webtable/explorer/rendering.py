@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from base64 import b64encode
 from hashlib import sha256
 from importlib.resources import files
 from itertools import groupby
@@ -17,16 +16,13 @@ from starlette.responses import PlainTextResponse, Response
 
 from webtable.display import charts
 from webtable.display.charts import Mark
-from webtable.explorer.page_model import MEDIA, Linker, PagePart, Rows, View, age_of, words
+from webtable.explorer.page_model import MEDIA, Linker, PagePart, Rows, View, words
 from webtable.explorer.views.questions import menu
-from webtable.rowkey.advice import heat_map, scale_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from starlette.requests import Request
-
-    from webtable.rowkey.advice import Judgement
 
 # Control characters, and those that turn the direction of a text around (Unicode's bidirectional formatting).
 _CONTROL: Final = re.compile(r"[^\S\n\t ]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -76,8 +72,6 @@ class Templates:
             "drawn": _drawn,
             "bar": lambda share: _drawn(charts.bar(share)),
             "timeline": _timeline,
-            "heat_maps": _heat_maps,
-            "age": age_of,
             "endings": [ending for ending in MEDIA if ending != "json"],
         }
 
@@ -115,14 +109,6 @@ def _timeline(rows: Rows, linker: Linker) -> Markup:
         text, kind = ", ".join(list(texts.values())[:3]), f"s{texts.get('status', '2')[:1]}"
         marks.append(Mark((moment - first).total_seconds() / whole, text, kind, href))
     return _drawn(charts.timeline(marks, "On a time line") if marks else "")
-
-
-def _heat_maps(designs: Sequence[Judgement]) -> Iterator[tuple[str, str]]:
-    """Yield the name of each of *designs* and its heat map, all on one scale, as an address of its own."""
-    scale = scale_of(designs)
-    for design in designs:
-        drawing = b64encode(heat_map(design, scale=scale).encode()).decode()
-        yield design.name, f"data:image/svg+xml;base64,{drawing}"
 
 
 def _grouped(records: Iterable[object], name: str) -> list[tuple[str, list[object]]]:

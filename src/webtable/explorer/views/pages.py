@@ -8,8 +8,9 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin, urlsplit
 
+from webtable.display.addresses import decoded, exact
 from webtable.errors import DamagedRow
-from webtable.explorer.page_model import URL, PagePart, Rows, View, ViewRequest, decoded, exact, facts
+from webtable.explorer.page_model import URL, PagePart, Rows, View, ViewRequest, facts
 from webtable.explorer.views.keys import pieces_of
 from webtable.questions import LISTINGS, Column, ListingOption, column
 from webtable.rowkey import key_text

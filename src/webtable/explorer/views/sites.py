@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from webtable import ALL, Page, WebTable
+from webtable.display.addresses import decoded
 from webtable.display.charts import Amount, area, bar, stack
 from webtable.errors import InvalidArgument
 from webtable.explorer.counts import GroupCounts, SiteCounts
-from webtable.explorer.page_model import PagePart, Rows, View, ViewRequest, decoded
+from webtable.explorer.page_model import PagePart, Rows, View, ViewRequest
 from webtable.explorer.views.questions import ListingRequest
 from webtable.explorer.views.statistics import figures_of, findings_of, stacked_classes
 from webtable.questions import LISTINGS, Limited, ListingOption, column
@@ -133,13 +135,11 @@ def view(request: ViewRequest) -> View:
         counts = request.counts.of(site, is_all=is_all) if not request.is_file or is_all else SiteCounts(is_whole=False)
         directories = Directories(table, site, below, request.query.get("open", ()))
         if not request.option("after"):
-            tree = PagePart("directories", lambda: _tree(request, table, directories, counts), "Directories")
-            tree.place = "side"
-            yield tree
+            made = partial(_tree, request, table, directories, counts)
+            yield PagePart("directories", made, "Directories", place="side")
         if not request.is_file or request.option("part") == "pages":
             part = question.part(table, "pages", "Pages", sorts)
-            part.place, part.facets = "main", _facets(request, counts)
-            part.form_title = "More filters"
+            part.place, part.facets, part.form_title = "main", _facets(request, counts), "More filters"
             yield part
         if request.option("after") or (request.is_file and not is_all):
             return
@@ -161,15 +161,8 @@ def view(request: ViewRequest) -> View:
     }
     *above, (title, _) = _above(site)
     crumbs = {"Hosts": request.link("/site/")} | {name: request.link(path) for name, path in above}
-    return View(
-        decoded(title).removesuffix("/" if site.count("/") == 3 else ""),
-        parts,
-        address=site,
-        links=links,
-        tab="Pages",
-        crumbs=crumbs,
-        status=status,
-    )
+    title = decoded(title).removesuffix("/" if len(crumbs) == 1 else "")
+    return View(title, parts, address=site, links=links, tab="Pages", crumbs=crumbs, status=status)
 
 
 _ABOUT: Final = {
@@ -215,18 +208,19 @@ def hosts(request: ViewRequest, size: int, place: str = "") -> PagePart:
         chosen = [host for host in all_hosts if text in host.name and by(host) is not None]
         is_down = (sort != "name") != sort.startswith("-")
         chosen.sort(key=by, reverse=is_down)
-        most, at = max((host.pages for host in chosen), default=0) or 1, 0 if request.is_file else request.first - 1
-        page = chosen if request.is_file else chosen[at : at + size]
-        rows = Rows(GROUPS, _Numbered(page, at + size if at + size < len(chosen) and not request.is_file else None))
+        most = max((host.pages for host in chosen), default=0) or 1
+        at, end = (0, len(chosen)) if request.is_file else (request.first - 1, request.first - 1 + size)
+        page = chosen[at:end]
         if not counts.is_whole and not request.is_file:
-            rows.records.records = [_with_sample(request, host) for host in page]  # type: ignore[attr-defined]
+            page = [_with_sample(request, host) for host in page]
+        rows = Rows(GROUPS, page, following=str(end + 1) if end < len(chosen) else None)
         rows.hrefs = {"name": lambda host: request.link(f"/site/{host.name}/")}
         rows.charts = {
             "name": lambda host: bar(host.pages / most, f"{host.pages:,} pages"),
             "fine": lambda host: stack(stacked_classes(host), host.name) if host.classes else "",
         }
         rows.goes_on, rows.first, rows.size = "from", at + 1, size
-        rows.further = lambda: (len(chosen) - at - size, True)
+        rows.further = lambda: (len(chosen) - end, True)
         rows.empty = f"No host has {text!r} in its name." if text else "No host yet: webtable ingest stores a crawl."
         for name in names:
             now = sort.removeprefix("-") == name
@@ -237,16 +231,6 @@ def hosts(request: ViewRequest, size: int, place: str = "") -> PagePart:
     form = [ListingOption("host", "A part of the names of hosts.")]
     more = ("All hosts", request.link("/site/")) if place else None
     return PagePart("hosts", make, "Hosts" if place else "", form=form, more=more, place=place)
-
-
-class _Numbered:
-    """Records, and the number of those that follow as the token with which they go on."""
-
-    def __init__(self, records: list[GroupCounts], next_number: int | None) -> None:
-        self.records, self.next_token = records, None if next_number is None else str(next_number + 1)
-
-    def __iter__(self) -> Iterator[GroupCounts]:
-        return iter(self.records)
 
 
 def _with_sample(request: ViewRequest, host: GroupCounts) -> GroupCounts:
@@ -263,14 +247,11 @@ def _facets(request: ViewRequest, counts: SiteCounts) -> list[tuple[str, str, st
     facets = []
     for name, groups in (("status", counts.statuses), ("content_type", counts.types)):
         for value, count in groups.most_common(6):
-            if value == "unknown":
-                continue
             chosen = request.query.get(name, [])
-            is_chosen = value in chosen
             others = [text for text in chosen if text != value]
-            options: Any = {name: others if is_chosen else [*(others if name == "status" else ()), value]}
+            texts = others if value in chosen else [*(others if name == "status" else ()), value]
             text = f"{count:,}" if counts.is_whole else f"{count / counts.all.pages:.0%}"
-            facets.append((value, text, request.sorting(**options), is_chosen))
+            facets.append((value, text, request.sorting(**{name: texts}), value in chosen))
     return facets
 
 
@@ -303,7 +284,7 @@ def _changed(request: ViewRequest, table: WebTable, site: str) -> PagePart:
 
 
 def _tree(request: ViewRequest, table: WebTable, directories: Directories, counts: SiteCounts) -> Rows:
-    opened, site = request.query.get("open", []), directories.site
+    opened = request.query.get("open", [])
 
     def switched(directory: Directory) -> str:
         sites = [other for other in opened if other != directory.site]
@@ -311,9 +292,11 @@ def _tree(request: ViewRequest, table: WebTable, directories: Directories, count
         return request.link(request.path, **{**request.query, "open": sites})
 
     def counted(directory: Directory) -> GroupCounts:
-        first, _, rest = directory.name.partition("/")
-        if counts.is_whole and (not rest or site + first + "/" not in opened) and f"{first}/" in counts.groups:
-            return counts.groups[f"{first}/"]
+        # A directory that all of another one is in has its counts; what is below an opened one has its own.
+        is_below = any(directory.site != other and directory.site.startswith(other) for other in opened)
+        name = directory.name.partition("/")[0] + "/"
+        if counts.is_whole and not is_below and name in counts.groups:
+            return counts.groups[name]
         return request.counts.kept(("directory", directory.site), lambda: _first_of(table, directory.site))
 
     def pages(directory: Directory) -> str:

@@ -14,10 +14,11 @@ from starlette.responses import RedirectResponse
 
 import webtable
 from webtable import ALL, WebTable
+from webtable.display.addresses import age_of
 from webtable.display.charts import Amount, area, heat
 from webtable.errors import IndexNeeded, WebTableError
 from webtable.explorer.counts import sampled
-from webtable.explorer.page_model import PagePart, Rows, View, ViewRequest, age_of, facts
+from webtable.explorer.page_model import PagePart, Rows, View, ViewRequest, facts
 from webtable.explorer.views.questions import named
 from webtable.explorer.views.sites import hosts
 from webtable.explorer.views.statistics import bar_of, bar_rows, groups_of, stacked
