@@ -56,6 +56,29 @@ def test_an_audit_as_json_has_what_its_dict_has(sample, sample_client):
         assert [row.get("url") for row in found[section["name"]]] == [row.get("url") for row in section["rows"]]
 
 
+def test_the_findings_of_an_audit_come_by_severity_with_what_to_do_and_facts_below(sample, sample_client):
+    shown = sample_client.get("/audit", params={"site": "example.com"}).text
+    lines = re.findall(r'<li class="(\w+)"><div><a href="#([\w-]+)">', shown)
+
+    severities = [severity for severity, _ in lines]
+    order = ["high", "medium", "low", "none"]
+    assert severities == sorted(severities, key=order.index)
+    counts = {section.name: section for section in sample.audit("example.com").sections}
+    assert {name for severity, name in lines if severity == "none"} == {
+        name for name, section in counts.items() if not section.count
+    }
+    assert all(html.escape(counts[name].fix) in shown for severity, name in lines if severity != "none")
+    assert shown.index('id="findings"') < shown.index('id="broken-links"') < shown.index('id="summary"')
+
+
+def test_a_comparison_has_its_figures_at_the_top(sample, sample_client):
+    shown = sample_client.get("/compare", params={"site": "example.com"}).text
+    figures = re.findall(r"<dt>(\w+)</dt><dd>(?:<a[^>]*>)?([\d,]+)<", shown)
+
+    assert figures == [(kind, f"{count:,}") for kind, count in compare(sample, "example.com").counts.items()]
+    assert shown.index('class="figures"') < shown.index('id="new"')
+
+
 def test_a_comparison_shows_values_before_and_after(sample, sample_client):
     newest, before = list(sample.crawls("example.com"))[:2]
     times = {"since": before.end.isoformat(), "until": newest.end.isoformat()}

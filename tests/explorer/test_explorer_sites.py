@@ -12,6 +12,7 @@ import webtable
 from webtable import Page
 from webtable.explorer import counts
 from webtable.explorer.views import sites
+from webtable.reports import compare
 from webtable.rowkey import Salt
 from webtable.testing import CountingStore
 
@@ -60,6 +61,44 @@ def test_its_pages_have_filters_an_order_columns_and_a_place_in_the_url(sample, 
     assert 'value="1kB"' in shown
     assert "/site.csv?" in shown
     assert 'id="directories"' not in shown
+
+
+def test_statuses_and_types_are_choices_that_are_taken_and_given_back(sample, sample_client):
+    def choices(path: str) -> dict[str, tuple[str, bool]]:
+        part = sample_client.get(path).text.partition('id="pages"')[2].partition("</p>")[0]
+        links = re.findall(r'<a class="chip" href="([^"]+)"( aria-current="true")?>([^ ]+) <b>', part)
+        return {name: (html.unescape(href), bool(current)) for href, current, name in links}
+
+    unchosen = choices("/site/example.com/")
+    taken = choices(unchosen["404"][0])
+    answer = sample_client.get(unchosen["404"][0]).text
+    given_back = choices(taken["404"][0])
+
+    assert (unchosen["404"][1], taken["404"][1], given_back["404"][1]) == (False, True, False)
+    count = len(list(sample.pages("https://example.com/", status=404)))
+    assert f"1–{count} of {count}" in answer
+    assert "status=404&content_type=text%2Fhtml" in choices(unchosen["404"][0])["text/html"][0]
+
+
+def test_a_site_shows_its_audit_and_its_changes_as_figures_that_lead_to_their_lists(sample, sample_client):
+    shown = sample_client.get("/site/docs.example.com/").text
+    audit, changes = (shown.partition(f'id="{part}"')[2].partition("</section>")[0] for part in ("audit", "changes"))
+
+    report = sample.audit("https://docs.example.com/")
+    counted = {section.title: f"{section.count:,}" for section in report.sections if section.count}
+    assert dict(re.findall(r'<a href="/q/[^"]+">([^<]+)</a>.*?<b>([\d,]+)</b>', audit, re.DOTALL)) == counted
+    figures = re.findall(r"<dt>(\w+)</dt><dd>(?:<a[^>]*>)?([\d,]+)<", changes)
+    compared = compare(sample, "https://docs.example.com/").counts
+    assert figures == [(kind, f"{count:,}") for kind, count in compared.items()]
+
+
+def test_groups_beyond_a_bound_are_counted_as_one(table, monkeypatch):
+    monkeypatch.setattr(counts, "MOST_GROUPS", 3)
+    put(table, *(f"{name}/1" for name in "abcdef"))
+
+    counted = counts.SiteCounts.of(table, "https://example.com/")
+
+    assert {name: group.pages for name, group in counted.groups.items()} == {"a/": 1, "b/": 1, "c/": 1, "…": 3}
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-from webtable import ALL, HostOnly, Page, WebTable
+from webtable import ALL, Page, WebTable
 from webtable._clock import clock
 from webtable.errors import IndexNeeded, InvalidArgument, WebTableError
 
@@ -27,11 +27,12 @@ SAMPLE: Final = 2_000
 PARTS: Final = 20
 # Of how many hosts the counts are read to sort them.
 MOST_HOSTS: Final = 5_000
-# How many pages each group has at most in a sample of its own.
-SAMPLE_OF_A_GROUP: Final = 200
+# How many groups, and how many types, are counted apart; the pages of further groups are those of one.
+MOST_GROUPS: Final = 5_000
+OTHERS: Final = "…"
 # For how many seconds counts are kept, and of how many questions; a write into a file ends them at once.
 SECONDS: Final = 60
-MOST_KEPT: Final = 256
+MOST_KEPT: Final = 64
 _PORT: Final = re.compile(r":\d*$")
 T = TypeVar("T")
 
@@ -109,12 +110,13 @@ class SiteCounts:
                 counts.is_whole = False
                 break
             name = group(page)
-            if (of_group := counts.groups.get(name)) is None:
-                of_group = counts.groups[name] = GroupCounts(name)
-            of_group.add(page)
+            if name not in counts.groups:
+                name = name if len(counts.groups) < MOST_GROUPS else OTHERS
+                counts.groups.setdefault(name, GroupCounts(name))
+            counts.groups[name].add(page)
             counts.all.add(page)
             counts.statuses[str(page.status)] += 1
-            if page.content_type:
+            if page.content_type and (page.content_type in counts.types or len(counts.types) < MOST_GROUPS):
                 counts.types[page.content_type] += 1
             counts.days[f"{page.fetched_at:%Y-%m-%d}"] += 1
             if digits:
@@ -163,16 +165,16 @@ class RecentCounts:
 
         return self.kept("hosts", read)
 
-    def of_host(self, name: str) -> GroupCounts:
-        """Return the counts of the first pages of a host."""
+    def of_first(self, site: Site, limit: int) -> GroupCounts:
+        """Return the counts of the first *limit* pages of a host or a directory."""
 
         def read() -> GroupCounts:
-            counts = GroupCounts(name)
-            for page in self._table.pages(HostOnly(name), limit=SAMPLE_OF_A_GROUP):
+            counts = GroupCounts(str(site))
+            for page in self._table.pages(site, limit=limit):
                 counts.add(page)
             return counts
 
-        return self.kept(("host", name), read)
+        return self.kept((site, limit), read)
 
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what *make* returned for *key* within the last minute, unless the file was written to since then."""

@@ -6,11 +6,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from webtable import ALL, Page, WebTable
+from webtable import ALL, HostOnly, Page, WebTable
 from webtable.display.addresses import decoded
 from webtable.display.charts import Amount, area, bar, stack
 from webtable.errors import InvalidArgument
-from webtable.explorer.counts import GroupCounts, SiteCounts
+from webtable.explorer.counts import OTHERS, GroupCounts, SiteCounts
 from webtable.explorer.page_model import PagePart, Rows, View, ViewRequest
 from webtable.explorer.views.questions import ListingRequest
 from webtable.explorer.views.statistics import figures_of, findings_of, stacked_classes
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
 HOSTS: Final = 50
+# Of how many pages of a host the statuses are shown, where not all pages of the table are counted.
+SAMPLE_OF_A_HOST: Final = 200
 # How many directories a page shows, and how many pages are read at most to find them: the pages of the directory itself
 # lie between its directories, and may be a million.
 DIRECTORIES: Final = 100
@@ -135,7 +137,7 @@ def view(request: ViewRequest) -> View:
         counts = request.counts.of(site, is_all=is_all) if not request.is_file or is_all else SiteCounts(is_whole=False)
         directories = Directories(table, site, below, request.query.get("open", ()))
         if not request.option("after"):
-            made = partial(_tree, request, table, directories, counts)
+            made = partial(_tree, request, directories, counts)
             yield PagePart("directories", made, "Directories", place="side")
         if not request.is_file or request.option("part") == "pages":
             part = question.part(table, "pages", "Pages", sorts)
@@ -197,10 +199,11 @@ def hosts(request: ViewRequest, size: int, place: str = "") -> PagePart:
             columns = LISTINGS["hosts"].columns.chosen(["name", "pages", "bytes", "counted_at"])
             return Rows(columns, first, {"name": lambda host: request.link(f"/site/{host.name}/")})
         counts = request.counts.of(ALL)
-        if not counts.is_whole and not counted:
+        is_whole = counts.is_whole and OTHERS not in counts.groups
+        if not is_whole and not counted:
             list(table.hosts(limit=1))  # raises that it needs an index
-        all_hosts = list(counts.groups.values()) if counts.is_whole else counted
-        names = [column.name for column in GROUPS if counts.is_whole or column.name in ("name", "pages", "bytes")]
+        all_hosts = list(counts.groups.values()) if is_whole else counted
+        names = [column.name for column in GROUPS if is_whole or column.name in ("name", "pages", "bytes")]
         if sort.removeprefix("-") not in names:
             raise InvalidArgument(f"sort={sort!r} must be one of {', '.join(names)}, or with a - before it")
         by = next(column.of for column in GROUPS if column.name == sort.removeprefix("-"))
@@ -211,7 +214,7 @@ def hosts(request: ViewRequest, size: int, place: str = "") -> PagePart:
         most = max((host.pages for host in chosen), default=0) or 1
         at, end = (0, len(chosen)) if request.is_file else (request.first - 1, request.first - 1 + size)
         page = chosen[at:end]
-        if not counts.is_whole and not request.is_file:
+        if not is_whole and not request.is_file:
             page = [_with_sample(request, host) for host in page]
         rows = Rows(GROUPS, page, following=str(end + 1) if end < len(chosen) else None)
         rows.hrefs = {"name": lambda host: request.link(f"/site/{host.name}/")}
@@ -235,7 +238,7 @@ def hosts(request: ViewRequest, size: int, place: str = "") -> PagePart:
 
 def _with_sample(request: ViewRequest, host: GroupCounts) -> GroupCounts:
     """Return *host* with the statuses of its first pages."""
-    first = request.counts.of_host(host.name)
+    first = request.counts.of_first(HostOnly(host.name), SAMPLE_OF_A_HOST)
     return GroupCounts(host.name, host.pages, host.bytes, first.classes, first.newest)
 
 
@@ -283,7 +286,7 @@ def _changed(request: ViewRequest, table: WebTable, site: str) -> PagePart:
     return PagePart("changes", make, "Changes since the last crawl", look="figures", place="side", more=more)
 
 
-def _tree(request: ViewRequest, table: WebTable, directories: Directories, counts: SiteCounts) -> Rows:
+def _tree(request: ViewRequest, directories: Directories, counts: SiteCounts) -> Rows:
     opened = request.query.get("open", [])
 
     def switched(directory: Directory) -> str:
@@ -297,7 +300,7 @@ def _tree(request: ViewRequest, table: WebTable, directories: Directories, count
         name = directory.name.partition("/")[0] + "/"
         if counts.is_whole and not is_below and name in counts.groups:
             return counts.groups[name]
-        return request.counts.kept(("directory", directory.site), lambda: _first_of(table, directory.site))
+        return request.counts.of_first(directory.site, MOST_IN_A_DIRECTORY + 1)
 
     def pages(directory: Directory) -> str:
         count = counted(directory).pages
@@ -312,13 +315,6 @@ def _tree(request: ViewRequest, table: WebTable, directories: Directories, count
     rows = Rows(columns, directories, hrefs, "below", "None: all pages are in this directory.")
     rows.charts = {"name": lambda below: stack(stacked_classes(counted(below)), below.name)}
     return rows
-
-
-def _first_of(table: WebTable, site: str) -> GroupCounts:
-    counts = GroupCounts(site)
-    for page in table.pages(site, limit=MOST_IN_A_DIRECTORY + 1):
-        counts.add(page)
-    return counts
 
 
 def _above(site: str) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
-from webtable.answers import Grouping, Stats
+from webtable.answers import Grouping
 from webtable.display.charts import Amount, shares, stack
 from webtable.explorer.page_model import SITE, PagePart, Rows, View, ViewRequest, facts
 from webtable.questions import LISTINGS, ListingOption, column
@@ -54,20 +54,16 @@ def view(request: ViewRequest) -> View:
     by: Sequence[Any] = tuple(dict.fromkeys(map(GROUPED.value, names))) or USUAL
 
     def parts(table: WebTable) -> Iterator[PagePart]:
-        yield from counts(request, table.stats(site, by=by), "groups")
+        stats = table.stats(site, by=by)
+        damage = f"; {stats.damaged:,} damaged rows are left out." if stats.damaged else "."
+        about = str(stats).partition("\n")[0] + damage
+        yield PagePart("groups", lambda: bars(request, stats.by, stats.pages), about=about, look="bars")
+        if request.is_file:
+            sums = {"pages": stats.pages, "bytes": stats.bytes, "damaged": stats.damaged}
+            yield PagePart("total", lambda: facts(sums), look="facts")
 
     title = f"Statistics of {request.option('site')}" if site else "Statistics"
     return View(title, parts if site else None, button="Count")
-
-
-def counts(request: ViewRequest, stats: Stats, name: str, title: str = "") -> Iterator[PagePart]:
-    """Yield the parts with the groups of *stats*, and with their sums as a file has them."""
-    sums = {"pages": stats.pages, "bytes": stats.bytes, "damaged": stats.damaged}
-    damage = f"; {stats.damaged:,} damaged rows are left out." if stats.damaged else "."
-    about = str(stats).partition("\n")[0] + damage
-    yield PagePart(name, lambda: bars(request, stats.by, stats.pages), title, about, look="bars")
-    if request.is_file:
-        yield PagePart("total", lambda: facts(sums), look="facts")
 
 
 def groups_of(counts: SiteCounts) -> dict[str, list[Amount]]:
