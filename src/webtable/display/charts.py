@@ -56,7 +56,7 @@ def stack(amounts: Sequence[Amount], noun: str = "") -> Markup:
         parts.append(_rect(round(at, 2), 0, round(wide, 2), 10, amount.kind, _text(amount), **alternating))
         at += wide
     label = ", ".join(map(_text, amounts))
-    return _chart("stack", 100, 10, f"{noun} {label}".strip(), _rect(0, 0, 100, 10, "track"), parts)
+    return _chart("stack", 100, 10, f"{noun} {label}".strip() or "nothing", _rect(0, 0, 100, 10, "track"), parts)
 
 
 def area(amounts: Sequence[Amount], noun: str = "") -> Markup:
