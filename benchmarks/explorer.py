@@ -1,8 +1,4 @@
-"""How soon does each page of the explorer begin on a large table, and when is it complete, beside Datasette's?
-
-Datasette (Apache-2.0, `pip install datasette`, or its command in the variable DATASETTE) shows the same pages from a
-plain SQLite file: a row for each page, with indexes of hosts, statuses and times. Without it webtable is alone.
-"""
+"""How soon does each page of the explorer begin on a large table, and when is it complete, beside Datasette's?"""
 
 from __future__ import annotations
 
@@ -114,7 +110,10 @@ def _measured(client: httpx.Client, address: str, setting: Setting) -> _Times:
     return _Times(median(firsts), quantiles(firsts, n=20)[-1], median(wholes))
 
 
-# --- Datasette --------------------------------------------------------------------------------------------------------
+# --- Datasette (Apache-2.0, `pip install datasette`, or its command in the variable DATASETTE) ------------------------
+#
+# It shows the same pages from a plain file: a row for each page, with indexes of hosts, statuses and times. Without it
+# webtable is measured alone.
 
 
 _AUDIT = """select title, count(*) as pages from pages where host = :host and status = 200 group by title

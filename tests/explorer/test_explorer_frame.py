@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shlex
 import threading
 from datetime import UTC, datetime, timedelta
 
@@ -206,3 +207,15 @@ def test_the_page_of_the_archives_has_examples_that_answer_and_a_form(sample_cli
     for href in tries:
         assert sample_client.get(href.replace("&amp;", "&")).status_code in (200, 302), href
     assert "Authorization: Bearer TOKEN" in shown
+
+
+def test_a_command_to_copy_is_one_word_of_the_shell_whatever_the_address(table, client):
+    table.put(Page(url="https://example.com/';touch$IFS/tmp/x;'&a=b", body=b"x"))
+
+    found = client.get("/archives.json").json()
+
+    for one in [*found["cdx"], *found["memento"]]:
+        words = shlex.split(one["command"])
+        assert words[:3] == ["curl", "-H", "Authorization: Bearer TOKEN"]
+        assert len(words) == 4
+        assert client.get(words[3]).status_code in (200, 302)

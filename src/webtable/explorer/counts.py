@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
     from webtable.answers import Site
 
-# How many pages are counted without being asked for, in a fraction of a second; of more a sample is taken, of so many
-# pages from so many places.
+# How many pages are counted without being asked for, and for how long: of a file that takes a fraction of a second. Of
+# more a sample is taken, of so many pages from so many places.
 MOST_COUNTED: Final = 20_000
+MOST_SECONDS: Final = 2.0
 SAMPLE: Final = 2_000
 PARTS: Final = 20
 # Of how many hosts the counts are read to sort them.
@@ -104,9 +105,9 @@ class SiteCounts:
     def _counted(
         cls, table: WebTable, pages: Iterable[Page], group: Callable[[Page], str], limit: int | None
     ) -> SiteCounts:
-        counts, digits = cls(), table.layout.digits
+        counts, digits, end = cls(), table.layout.digits, clock.monotonic() + MOST_SECONDS
         for number, page in enumerate(pages, 1):
-            if limit is not None and number > limit:
+            if limit is not None and (number > limit or clock.monotonic() > end):
                 counts.is_whole = False
                 break
             name = group(page)

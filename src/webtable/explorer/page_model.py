@@ -350,7 +350,9 @@ class ViewRequest(Linker):
 
     def __init__(self, explored: Explored, request: Request, name: str, options: Sequence[ListingOption]) -> None:
         super().__init__(request)
-        self.table, self.streaming, self.counts = explored
+        self.table: WebTable = explored.table
+        self.streaming: Streaming = explored.streaming
+        self.counts: RecentCounts = explored.counts
         if self.as_of:
             parse_time("as_of", self.as_of)  # raises what is wrong with the moment
         self.path_params: Final[Mapping[str, str]] = request.path_params

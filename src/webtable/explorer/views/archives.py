@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import quote
 
 from webtable import ALL, Page
 from webtable.explorer.page_model import PagePart, Rows, View, ViewRequest
@@ -35,25 +37,29 @@ class Example(NamedTuple):
 
 def view(request: ViewRequest) -> View:
     """Return the page about the protocols."""
-    page = request.table.pages(ALL, order="storage", limit=1).first() or Page(url="https://example.com/")
-    url, host, time = page.url, page.url.split("/")[2], f"{page.fetched_at:%Y%m%d}"
-    cdx = (
-        Example("All versions of a page", f"/cdx?url={url}&output=json"),
-        Example("Of a host, without errors", f"/cdx?url={host}&matchType=host&filter=!=status:404&limit=20"),
-        Example("As the Wayback Machine answers", f"/cdx/search/cdx?url={host}/*&output=json&limit=20"),
-    )
-    memento = (
-        Example("The version nearest to a date (header Accept-Datetime)", f"/timegate/{url}"),
-        Example("All versions", f"/timemap/link/{url}"),
-        Example("All versions as JSON", f"/timemap/json/{url}"),
-        Example("The newest version as a browser shows it", f"/web/{time}/{url}"),
-        Example("Its body as it is stored", f"/web/{time}id_/{url}"),
-    )
 
-    def parts(_: WebTable) -> Iterator[PagePart]:
+    def parts(table: WebTable) -> Iterator[PagePart]:
+        page = table.pages(ALL, order="storage", limit=1).first() or Page(url="https://example.com/")
+        host, time = page.url.split("/")[2], f"{page.fetched_at:%Y%m%d}"
+        url = quote(page.url, safe="/:")
+        cdx = (
+            Example("All versions of a page", f"/cdx?url={url}&output=json"),
+            Example("Of a host, without errors", f"/cdx?url={host}&matchType=host&filter=!=status:404&limit=20"),
+            Example("As the Wayback Machine answers", f"/cdx/search/cdx?url={host}/*&output=json&limit=20"),
+        )
+        memento = (
+            Example("The version nearest to a date (header Accept-Datetime)", f"/timegate/{url}"),
+            Example("All versions", f"/timemap/link/{url}"),
+            Example("All versions as JSON", f"/timemap/json/{url}"),
+            Example("The newest version as a browser shows it", f"/web/{time}/{url}"),
+            Example("Its body as it is stored", f"/web/{time}id_/{url}"),
+        )
+
         def examples(of: tuple[Example, ...]) -> Rows:
             base = f"{request.request.base_url}".rstrip("/").removesuffix(request.root)
-            command = column("command", of=lambda one: f"curl -H 'Authorization: Bearer TOKEN' '{base}{one.path}'")
+            # Who copies a command trusts it: a URL that was crawled is no part of the shell's language.
+            commands = {one: f"curl -H 'Authorization: Bearer TOKEN' {shlex.quote(base + one.path)}" for one in of}
+            command = column("command", of=commands.get)
             columns = column("asks", of="about"), column("try", of="path", is_usual=False), command
             return Rows(columns, of, {"try": lambda example: request.root + example.path})
 
