@@ -41,7 +41,8 @@ def view(request: ViewRequest) -> View:
     def parts(table: WebTable) -> Iterator[PagePart]:
         page = table.pages(ALL, order="storage", limit=1).first() or Page(url="https://example.com/")
         host, time = page.url.split("/")[2], f"{page.fetched_at:%Y%m%d}"
-        url = quote(page.url, safe="/:")
+        # In a path a URL stands as it is, or quoted as a whole.
+        url = page.url if quote(page.url, safe="/:") == page.url else quote(page.url, safe="")
         cdx = (
             Example("All versions of a page", f"/cdx?url={url}&output=json"),
             Example("Of a host, without errors", f"/cdx?url={host}&matchType=host&filter=!=status:404&limit=20"),
