@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import islice
-from itertools import pairwise
+from itertools import islice, pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin, urlsplit
