@@ -208,7 +208,7 @@ class ListingRequest:
                 rows.first, rows.size = request.first, self._limit or 0
                 rows.further = lambda: self._further(table, results.next_token)
                 if request.first == 1:
-                    rows.empty = f"{answer.why_empty().rstrip('?')}."
+                    rows.empty = lambda: f"{answer.why_empty().rstrip('?')}."
             return rows
 
         return PagePart(name, make, title, form=self.form, problem=self.problem)
