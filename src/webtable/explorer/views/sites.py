@@ -146,7 +146,7 @@ def view(request: ViewRequest) -> View:
         if request.option("after") or (request.is_file and not is_all):
             return
         if counts.all.pages:
-            title = "Pages by the day of their last capture"
+            title = f"Pages by the day of their last capture{counts.sample_text}"
             yield PagePart("captures", lambda: _captures(counts), title, look="heat", place="side")
         if request.is_file:
             yield PagePart("total", lambda: Rows(GROUPS, [counts.all]), look="facts")
