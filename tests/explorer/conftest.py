@@ -14,6 +14,17 @@ from exploring import begins, explored
 import webtable
 from webtable import WebTable
 from webtable.demo import Sample
+from webtable.explorer import counts
+from webtable.explorer.views import questions
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_haste() -> Iterator[None]:
+    """Counting that takes as long as it takes: on a busy machine a sample would be shown, or "at least" so many."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(counts, "MOST_SECONDS", 3_600.0)
+        patched.setattr(questions, "FURTHER_SECONDS", 3_600.0)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -131,6 +131,27 @@ def test_of_a_long_answer_a_bounded_number_of_rows_is_counted(table, client, mon
     assert "1–5 of at least 8" in client.get("/q/pages?site=all&limit=5").text
 
 
+def test_counting_further_rows_ends_in_time_where_the_store_is_slow(table, monkeypatch):
+    monkeypatch.setattr("webtable.explorer.views.questions.FURTHER_SECONDS", 0.0)
+    with table.writer() as writer:
+        for number in range(400):
+            writer.put(Page(url=f"https://example.com/{number:03}", body=b"x"))
+    with explored(table) as client:
+        shown = client.get("/q/pages?site=all&limit=5").text
+
+    assert re.search(r"1–5 of (at least )?[\d,]+", shown)
+    assert "</html>" in shown
+    assert 'class="problem"' not in shown
+
+
+def test_a_site_that_takes_too_long_to_count_is_sampled(table, client, monkeypatch):
+    monkeypatch.setattr("webtable.explorer.counts.MOST_SECONDS", -1.0)
+    for number in range(4):
+        table.put(Page(url=f"https://example.com/{number}", body=b"x", status=404 if number else 200))
+
+    assert "404 <b>75%</b>" in client.get("/site/example.com/").text
+
+
 def test_styles_and_scripts_are_kept_under_the_hash_of_their_content(sample_client):
     links = re.findall(r'(?:href|src)="(/static/[^"]+)"', sample_client.get("/").text)
 

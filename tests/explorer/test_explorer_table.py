@@ -102,9 +102,25 @@ def test_a_large_table_is_not_counted_but_sampled_unless_it_is_asked_for(serving
             unasked, asked = client.get("/").text, client.get("/?count=1").text
 
     assert "as of the last refresh of links" in unasked
+    assert "Status, of a sample of " in unasked
     assert ">60</a>" in unasked
     assert "as of the last refresh" not in asked
     assert ">60</a>" in asked
+
+
+def test_of_a_large_table_without_counted_hosts_nothing_is_said_that_is_not_known(serving, monkeypatch):
+    monkeypatch.setattr(counts, "MOST_COUNTED", 3)
+    monkeypatch.setattr(counts, "MOST_HOSTS", 1)
+    with webtable.open("memory:many-hosts", create=True) as table, serving(table) as client:
+        for number in range(6):
+            table.put(Page(url=f"https://{number}.example/", body=b"x"))
+        table.links.refresh(also_unfinished=True)
+        shown, hosts = client.get("/").text, client.get("/site/").text
+
+    figures = dict(re.findall(r"<dt>([^<]+)</dt><dd><b[^>]*>(?:<a[^>]*>)?([^<]+)<", shown))
+    assert (figures["Pages"], figures["Hosts"], figures["Bodies"]) == ("over 20,000", "many", "not counted")
+    assert "Status, of a sample of 6 pages" in shown
+    assert re.findall(r'<a href="/site/(\d).example/">', hosts) == ["0", "1", "2", "3", "4", "5"]
 
 
 def test_counts_are_made_once_for_the_pages_that_follow_each_other(sample, serving):

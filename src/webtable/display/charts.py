@@ -61,9 +61,9 @@ def stack(amounts: Sequence[Amount], noun: str = "") -> Markup:
 
 def area(amounts: Sequence[Amount], noun: str = "") -> Markup:
     """Return *amounts*, which are in order, as a line with the area below it."""
-    most, last = max((amount.number for amount in amounts), default=0) or 1, max(len(amounts) - 1, 1)
+    highest, last = max((amount.number for amount in amounts), default=0) or 1, max(len(amounts) - 1, 1)
     points = [
-        (round(400 * at / last, 1), round(36 - 34 * amount.number / most, 1)) for at, amount in enumerate(amounts)
+        (round(400 * at / last, 1), round(36 - 34 * amount.number / highest, 1)) for at, amount in enumerate(amounts)
     ]
     if len(points) == 1:
         points.append((400, points[0][1]))
@@ -86,17 +86,17 @@ def area(amounts: Sequence[Amount], noun: str = "") -> Markup:
 
 def heat(amounts: Sequence[Amount], columns: int = 32, noun: str = "") -> Markup:
     """Return *amounts* as squares, *columns* in a row, the darker the more."""
-    most = max((amount.number for amount in amounts), default=0) or 1
-    least = min((amount.number for amount in amounts), default=0)
+    highest = max((amount.number for amount in amounts), default=0) or 1
+    lowest = min((amount.number for amount in amounts), default=0)
     squares = (
         _rect(
             12 * (at % columns), 12 * (at // columns), 10, 10, "value", _text(amount),
-            fill_opacity=round(0.08 + 0.92 * amount.number / most, 2), rx=2,
+            fill_opacity=round(0.08 + 0.92 * amount.number / highest, 2), rx=2,
         )
         for at, amount in enumerate(amounts)
     )  # fmt: skip
     rows = -(-len(amounts) // columns) or 1
-    label = f"{len(amounts):,} {noun}, from {least:,} to {most:,}"
+    label = f"{len(amounts):,} {noun}, from {lowest:,} to {highest:,}"
     return _chart("heat", 12 * min(columns, len(amounts) or 1) - 2, 12 * rows - 2, label, squares, keeps_ratio=True)
 
 

@@ -83,6 +83,11 @@ class SiteCounts:
     keys: Counter[str] = field(default_factory=Counter)
     """Pages by the salt of their keys."""
 
+    @property
+    def sample_text(self) -> str:
+        """What a heading says of them if they are those of a sample."""
+        return "" if self.is_whole else f", of a sample of {self.all.pages:,} pages"
+
     @classmethod
     def of(cls, table: WebTable, site: Site, *, limit: int | None = MOST_COUNTED) -> SiteCounts:
         """Count the pages of *site*, or a sample of them if they are more than *limit*."""

@@ -121,7 +121,8 @@ class Rows:
     """Where the cells of a column lead; those of URLs lead to their pages."""
     goes_on: str = "after"
     """The option of the address that takes the token."""
-    empty: str = "Nothing was found."
+    empty: str | Callable[[], str] = "Nothing was found."
+    """What is said where there are none; to find out what was probably meant may read."""
     charts: Mapping[str, Callable[[Any], str]] = field(default_factory=dict)
     """The drawings below the values of some columns."""
     drawing: str = ""

@@ -356,7 +356,8 @@ def _content(section: Section) -> Markup:
 def _section(section: Section) -> Markup:
     count = "" if section.left_out else tag("span", f"{section.count:,}", class_="count")
     about = tag("p", section.about, class_="muted")
-    return tag("section", tag("h2", section.title, " ", count), about, _findings(section), id=section.name)
+    fix = tag("p", section.fix) if section.count and section.fix else ""
+    return tag("section", tag("h2", section.title, " ", count), about, fix, _findings(section), id=section.name)
 
 
 def _findings(section: Section) -> Markup:

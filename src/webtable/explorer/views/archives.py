@@ -59,8 +59,8 @@ def view(request: ViewRequest) -> View:
         def examples(of: tuple[Example, ...]) -> Rows:
             base = f"{request.request.base_url}".rstrip("/").removesuffix(request.root)
             # Who copies a command trusts it: a URL that was crawled is no part of the shell's language.
-            commands = {one: f"curl -H 'Authorization: Bearer TOKEN' {shlex.quote(base + one.path)}" for one in of}
-            command = column("command", of=commands.get)
+            words = "curl -H 'Authorization: Bearer TOKEN'"
+            command = column("command", of=lambda example: f"{words} {shlex.quote(base + example.path)}")
             columns = column("asks", of="about"), column("try", of="path", is_usual=False), command
             return Rows(columns, of, {"try": lambda example: request.root + example.path})
 

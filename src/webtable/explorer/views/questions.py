@@ -66,11 +66,11 @@ def menu(linker: Linker) -> dict[str, list[QuestionLink]]:
 def named(linker: Linker, text: str) -> list[QuestionLink]:
     """Return the question that is called *text*, or those with all of its words in their names or lines."""
     links = [link for group in menu(linker).values() for link in group]
-    wanted = text.lower().split()
-    if exact := [link for link in links if link.question == " ".join(wanted)]:
+    terms = text.lower().split()
+    if exact := [link for link in links if link.question == " ".join(terms)]:
         return exact
     texts = {link: f"{link.question} {link.about}".lower() for link in links}
-    return [link for link, about in texts.items() if wanted and all(word in about for word in wanted)]
+    return [link for link, about in texts.items() if terms and all(word in about for word in terms)]
 
 
 def questions_view(request: ViewRequest) -> View:
@@ -208,7 +208,7 @@ class ListingRequest:
                 rows.first, rows.size = request.first, self._limit or 0
                 rows.further = lambda: self._further(table, results.next_token)
                 if request.first == 1:
-                    rows.empty = f"{answer.why_empty().rstrip('?')}."
+                    rows.empty = lambda: f"{answer.why_empty().rstrip('?')}."
             return rows
 
         return PagePart(name, make, title, form=self.form, problem=self.problem)

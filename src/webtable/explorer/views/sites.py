@@ -146,7 +146,7 @@ def view(request: ViewRequest) -> View:
         if request.option("after") or (request.is_file and not is_all):
             return
         if counts.all.pages:
-            title = "Pages by the day of their last capture"
+            title = f"Pages by the day of their last capture{counts.sample_text}"
             yield PagePart("captures", lambda: _captures(counts), title, look="heat", place="side")
         if request.is_file:
             yield PagePart("total", lambda: Rows(GROUPS, [counts.all]), look="facts")
@@ -211,7 +211,7 @@ def hosts(request: ViewRequest, size: int, place: str = "") -> PagePart:
         chosen = [host for host in all_hosts if text in host.name and by(host) is not None]
         is_down = (sort != "name") != sort.startswith("-")
         chosen.sort(key=by, reverse=is_down)
-        most = max((host.pages for host in chosen), default=0) or 1
+        largest = max((host.pages for host in chosen), default=0) or 1
         at, end = (0, len(chosen)) if request.is_file else (request.first - 1, request.first - 1 + size)
         page = chosen[at:end]
         if not is_whole and not request.is_file:
@@ -219,7 +219,7 @@ def hosts(request: ViewRequest, size: int, place: str = "") -> PagePart:
         rows = Rows(GROUPS, page, following=str(end + 1) if end < len(chosen) else None)
         rows.hrefs = {"name": lambda host: request.link(f"/site/{host.name}/")}
         rows.charts = {
-            "name": lambda host: bar(host.pages / most, f"{host.pages:,} pages"),
+            "name": lambda host: bar(host.pages / largest, f"{host.pages:,} pages"),
             "fine": lambda host: stack(stacked_classes(host), host.name) if host.classes else "",
         }
         rows.goes_on, rows.first, rows.size = "from", at + 1, size

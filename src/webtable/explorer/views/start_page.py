@@ -17,7 +17,7 @@ from webtable import ALL, WebTable
 from webtable.display.addresses import age_of
 from webtable.display.charts import Amount, area, heat
 from webtable.errors import IndexNeeded, WebTableError
-from webtable.explorer.counts import sampled
+from webtable.explorer.counts import MOST_COUNTED, sampled
 from webtable.explorer.page_model import PagePart, Rows, View, ViewRequest, facts
 from webtable.explorer.views.questions import named
 from webtable.explorer.views.sites import hosts
@@ -142,12 +142,14 @@ def view(request: ViewRequest) -> View:
             yield PagePart("empty", lambda: None, "Nothing here yet", step)
         yield PagePart("tiles", lambda: Rows(TILES, _tiles(request, counts, crawl)), look="tiles")
         yield hosts(request, SHOWN_HOSTS, "main")
-        amounts, total = groups_of(counts), counts.all.pages
-        yield PagePart("statuses", lambda: stacked(request, amounts["status"]), "Status", look="stack", place="side")
-        types = {"type": amounts["type"]}
-        yield PagePart("types", lambda: bar_rows(request, _bars(types, total)), "Content", look="bars", place="side")
+        amounts, total, of_sample = groups_of(counts), counts.all.pages, counts.sample_text
+        title = f"Status{of_sample}"
+        yield PagePart("statuses", lambda: stacked(request, amounts["status"]), title, look="stack", place="side")
+        types, title = {"type": amounts["type"]}, f"Content{of_sample}"
+        yield PagePart("types", lambda: bar_rows(request, _bars(types, total)), title, look="bars", place="side")
         if table.layout.digits:
-            yield PagePart("salts", lambda: _heat(table, counts), "Pages by salt", look="heat", place="side")
+            title = f"Pages by salt{of_sample}"
+            yield PagePart("salts", lambda: _heat(table, counts), title, look="heat", place="side")
         if request.is_file and counts.is_whole:
             sums = {"pages": counts.all.pages, "bytes": counts.all.bytes}
             yield PagePart("total", lambda: facts(sums), look="facts")
@@ -166,19 +168,26 @@ def _bars(groups: dict[str, list[Amount]], total: int) -> Iterator[Any]:
 
 def _tiles(request: ViewRequest, counts: SiteCounts, crawl: LastCrawl | None) -> Iterator[Tile]:
     counted = request.counts.hosts() or []
-    pages, size = counts.all.pages, counts.all.bytes
+    (bodies,) = facts({"bytes": 0}).columns
     about, number = "", f"{len(counts.groups):,}"
-    if not counts.is_whole:
-        pages, size = sum(host.pages for host in counted), sum(host.bytes for host in counted)
-        about = "as of the last refresh of links"
-        number = f"{len(counted):,}" if counted else "over 5,000"
+    pages, size = f"{counts.all.pages:,}", str(bodies.shown({"bytes": counts.all.bytes}))
+    if not counts.is_whole and counted:
+        about, number = "as of the last refresh of links", f"{len(counted):,}"
+        pages = f"{sum(host.pages for host in counted):,}"
+        size = str(bodies.shown({"bytes": sum(host.bytes for host in counted)}))
+    elif not counts.is_whole:
+        pages, size, number, about = (
+            f"over {MOST_COUNTED:,}",
+            "not counted",
+            "many",
+            "count=1 in the address counts them",
+        )
     days = [Amount(day, count) for day, count in sorted(counts.days.items())]
     line = area(days[-90:], "pages by the day of their last capture, from") if days else ""
     by_day = request.link("/stats", site="all", by="day")
-    yield Tile("Pages", f"{pages:,}", about or "by the day of their last capture", by_day, line)
+    yield Tile("Pages", pages, about or "by the day of their last capture", by_day, line)
     yield Tile("Hosts", number, "all hosts, with their counts", request.link("/site/"))
-    (bodies,) = facts({"bytes": size}).columns
-    yield Tile("Bodies", str(bodies.shown({"bytes": size})), about or "as they were fetched")
+    yield Tile("Bodies", size, about or "as they were fetched")
     newest = crawl.end if crawl else counts.all.newest
     if newest is not None:
         fetched = request.link("/q/fetched", site="all", order="newest")
@@ -198,10 +207,9 @@ def _heat(table: WebTable, counts: SiteCounts) -> Rows:
     for salt, count in counts.keys.items():
         sums[salt[:2]] += count
     amounts = [Amount(name, sums[name]) for name in names]
-    about = "" if counts.is_whole else f" (of a sample of {counts.all.pages:,} pages)"
     columns = column("salt", of="name"), column("pages", "count", of="number")
     rows = Rows(columns, amounts)
-    rows.drawing = heat(amounts, 32, f"salts{about}: pages of each")
+    rows.drawing = heat(amounts, 32, f"salts{counts.sample_text}: pages of each")
     return rows
 
 
