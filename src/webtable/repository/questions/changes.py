@@ -152,8 +152,8 @@ LISTING = Listing(
     ),
     help="""List the pages of a host, and of all hosts below it, that are new, gone, moved or changed since a moment.
 
-    A page is gone if its status is 404 or 410 now, and was below 400 before; it has moved if it redirects now. It is
-    missing, listed by `--kind missing`, if it was not fetched again.
+    A page is gone if its status was below 400 and is 404 or 410 now; moved if it redirects now; missing if it was not
+    fetched again.
     """,
 )
 

@@ -110,11 +110,8 @@ LISTING = Listing(
     ),
     help="""List the URLs of sitemaps, with what is at odds with the pages that are stored, and pages in no sitemap.
 
-    Sitemaps are read from their captures: those that robots.txt or an index names, and those that look like one. A URL
-    in a sitemap is missing (it is not stored), noindex, a redirect, an error or canonicalised (to another URL), foreign
-    (of another host or scheme, whose robots.txt does not name the sitemap) or relative; its lastmod is no date, in the
-    future, or at odds with what was captured. An indexable page that none names is unlisted. A sitemap that cannot be
-    read to its end is unreadable.
+    Sitemaps are read from their captures: those that robots.txt or a sitemap index names, and those that look like one.
+    docs/questions.md explains the problems.
     """,
     of_command="`webtable crawl --sitemaps` stores sitemaps, and `webtable ingest --types all` those of WARC files.",
 )
