@@ -1,7 +1,7 @@
 """Counts the words of the docs, and fails where they are more than the limit: `python docs/count_words.py [--pages]`.
 
-It counts what you read: text, headings, lists and tables of README.md, CHANGELOG.md and docs/*.md, with docs/cli.md that
-is generated. A word is what stands between white space and has a letter or a digit. Not counted are code (in fences, or
+It counts what you read: text, headings, lists and tables of README.md, CHANGELOG.md and docs/*.md, with docs/cli.md,
+generated as it is. A word is what stands between white space and has a letter or a digit. Not counted are code (in fences, or
 indented), comments and targets of links; and what you look up by its name: docs/reference and docs/api.
 """
 
