@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import sys
 import uuid
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import msgspec
+import openpyxl
 import pytest
 
 import webtable
 from markup_tags import Tags
 from webtable import Page
-from webtable.errors import InvalidArgument, InvalidURL
+from webtable.errors import InvalidArgument, InvalidURL, MissingExtra
 from webtable.reports import audit, compare
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -515,3 +518,71 @@ def test_a_table_makes_an_audit_that_shows_itself(table):
     assert counted[-1] == found.pages
     assert "Broken links" in found._repr_html_()
     assert found._repr_html_().count("<tr>") == 1 + len(found.sections)
+
+
+def workbook(report):
+    return openpyxl.load_workbook(io.BytesIO(report.excel()))
+
+
+def values(sheet):
+    return [tuple(cell.value for cell in row) for row in sheet.iter_rows()]
+
+
+def test_a_workbook_has_the_counts_of_all_findings_and_a_sheet_for_each_that_has_some(table):
+    put(table, *SITE)
+    report = audit(table, "example.com")
+
+    book = workbook(report)
+
+    overview = values(book["Overview"])
+    assert ("pages", "5") in {row[:2] for row in overview}
+    counts = {section.title: section.count for section in report.sections if not section.left_out}
+    assert {row[0]: row[1] for row in overview}.items() >= counts.items()
+    assert ("Broken links", "webtable broken-links example.com") in {(row[0], row[3]) for row in overview}
+    assert book.sheetnames == ["Overview", *(section.title for section in report.sections if section.rows)]
+    assert values(book["Broken links"]) == [
+        ("status", "target", "links", "linked from"),
+        (404, "https://example.com/gone", 2, f"{HOME}\nhttps://example.com/b"),
+    ]
+    assert book["Broken links"]["B2"].hyperlink.target == "https://example.com/gone"
+    fetched = book["Pages with an error"]["C2"].value
+    assert (fetched, fetched.tzinfo) == ((NOW - timedelta(days=1)).replace(tzinfo=None), None)
+
+
+def test_a_workbook_holds_what_was_crawled_as_text_whatever_it_is(table):
+    titles = ["=1+1", "+1", "@SUM(A1)", "#N/A", "_x0041_", "x" * 40_000, "\ufffe", HOSTILE.removesuffix("\ud800")]
+    put(
+        table,
+        *(page(f"/{number}", f"<title>{title.replace('<', '&lt;')}</title>") for number, title in enumerate(titles)),
+    )
+
+    sheet = workbook(audit(table, "example.com"))["Without a heading"]
+
+    assert {row[1].data_type for row in sheet.iter_rows(min_row=2)} == {"s"}
+    shown = [row[1].value for row in sheet.iter_rows(min_row=2)]
+    assert shown[:4] == ["=1+1", "+1", "@SUM(A1)", "#N/A"]
+    assert shown[4] == "_x005F_x0041_"  # which Excel shows as _x0041_: openpyxl reads inline texts without escapes
+    assert "<script>" in shown[7]
+    assert max(map(len, shown)) <= 32_767
+
+
+def test_a_comparison_is_a_workbook_too(table):
+    put(table, page("/", "<title>Old</title>", days=9), page("/", "<title>New</title>", days=1), page("/b", days=1))
+
+    book = workbook(compare(table, "example.com", since="7d"))
+
+    assert {("new", "1"), ("changed", "1")} <= {row[:2] for row in values(book["Overview"])}
+    assert values(book["Changed"])[1][3] == "Old → New"
+
+
+def test_an_empty_report_is_a_workbook_that_says_so(table):
+    overview = values(workbook(audit(table, "example.com"))["Overview"])
+
+    assert any(row[0].startswith("no pages of example.com") for row in overview)
+
+
+def test_a_workbook_needs_openpyxl(table, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+
+    with pytest.raises(MissingExtra, match=r"hbase-webtable\[excel\]"):
+        audit(table, "example.com").excel()

@@ -8,6 +8,7 @@ import shlex
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import openpyxl
 import pytest
 from running import Run
 
@@ -68,6 +69,22 @@ def test_a_report_is_a_page_in_a_file_or_on_standard_output(run: Run, site: None
         assert markup.startswith("<!DOCTYPE html>")
         assert markup.endswith("</html>\n")
     assert (to_output.code, to_output.err) == (0, "")
+
+
+@both
+def test_a_report_is_an_excel_file_too(run: Run, site: None, command: list[str]) -> None:
+    result = run(*command, "--excel", "report.xlsx", "--html", "report.html")
+
+    assert (result.code, result.out, result.err) == (0, "", "written: report.html\nwritten: report.xlsx\n")
+    assert openpyxl.load_workbook("report.xlsx").sheetnames[0] == "Overview"
+    assert Path("report.html").exists()
+
+
+def test_the_same_file_is_not_written_as_html_and_as_excel(run: Run, site: None) -> None:
+    done = run("audit", "example.com", "--excel", "report", "--html", "report")
+
+    assert (done.code, done.err) == (2, "webtable: --html and --excel name the same file, report\n")
+    assert not Path("report").exists()
 
 
 def test_an_audit_in_a_pipe_has_a_line_for_each_finding(run: Run, site: None) -> None:

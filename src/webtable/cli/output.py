@@ -462,13 +462,16 @@ STANDARD_OUTPUT = Path("-")
 
 
 def check_page_file(path: Path) -> None:
-    """Raise `InvalidArgument` if no HTML page can be written to *path*, before the data for it is read."""
+    """Raise `InvalidArgument` if no page can be written to *path*, before the data for it is read."""
     if path != STANDARD_OUTPUT and (path.is_dir() or not path.parent.is_dir()):
         raise InvalidArgument(f"{path}: a page cannot be written there; name a file in a directory that exists")
 
 
-def write_page(path: Path, page: str) -> None:
-    """Write an HTML page to a file and report its path; raises `OSError` with the name of the file."""
+def write_page(path: Path, page: bytes) -> None:
+    """Write *page* to a file, or to standard output; report its path. Raises `OSError` with the name of the file."""
+    if path == STANDARD_OUTPUT:
+        write_bytes(page)
+        return
     with atomic_file(path) as part:
-        part.write_text(page, encoding="utf-8")
+        part.write_bytes(page)
     note(f"written: {path}")

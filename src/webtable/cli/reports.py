@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from webtable._importable import needed
 from webtable.answers import GroupRow
 from webtable.cli import output
 from webtable.cli.exit_codes import end_if_damaged, note
 from webtable.cli.options import NeededSiteArgument, ResumeOption, SiteArgument, WorkersOption, resuming, site_of
 from webtable.cli.session import session
 from webtable.display.text import plural, size_text
+from webtable.errors import InvalidArgument
 from webtable.progress import progress_bar
 from webtable.questions import TIME_FORMS, column, named_site
 
@@ -118,8 +120,17 @@ HTMLOption = Annotated[
         help="Write the report to this file as one self-contained HTML page; - is standard output.",
     ),
 ]
+ExcelOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--excel",
+        metavar="FILE",
+        help="Write the report to this Excel file (.xlsx), a sheet for each finding; - is standard output.",
+    ),
+]
 ReportFormatOption = Annotated[
-    output.ReportFormat, typer.Option("--format", help="Without --html: the counts to read, or all of it as JSON.")
+    output.ReportFormat,
+    typer.Option("--format", help="Without --html and --excel: the counts to read, or all of it as JSON."),
 ]
 
 
@@ -128,6 +139,7 @@ def audit(
     ctx: typer.Context,
     site: NeededSiteArgument,
     html: HTMLOption = None,
+    excel: ExcelOption = None,
     limit: Annotated[
         int, typer.Option("--most", metavar="N", help="Name at most this many pages of each finding.")
     ] = 50,
@@ -139,18 +151,18 @@ def audit(
 
     Examples:
         webtable audit example.com --html audit.html
+        webtable audit example.com --excel audit.xlsx --most 10000
         webtable audit example.com
         webtable audit example.com --format json | jq '.sections[] | {name, count}'
     """
     from webtable.reports import audit
 
-    if html is not None:
-        output.check_page_file(html)
+    _check_files(html, excel)
     program = session(ctx).command("").strip()
     with session(ctx).open() as table, progress_bar("audit") as counted:
         report = audit(table, named_site(site), most=limit, program=program, on_progress=counted)
     pages = {"finding": "Pages", "found": report.pages, "command": f"{program} pages {shlex.quote(report.site)}"}
-    _report(report, html, format, pages, first=True)
+    _report(report, html, excel, format, pages, first=True)
 
 
 @output.documented(commands)
@@ -168,6 +180,7 @@ def compare(
         str | None, typer.Option(metavar=output.TIME, help="The moment that is compared. Default: now.")
     ] = None,
     html: HTMLOption = None,
+    excel: ExcelOption = None,
     limit: Annotated[int, typer.Option("--most", metavar="N", help="Name at most this many pages of each kind.")] = 200,
     format: ReportFormatOption = output.ReportFormat.text,
 ) -> None:
@@ -182,28 +195,45 @@ def compare(
     """
     from webtable.reports import compare
 
-    if html is not None:
-        output.check_page_file(html)
+    _check_files(html, excel)
     times = output.parse_times(since=since, until=until)
     program = session(ctx).command("").strip()
     with session(ctx).open() as table, progress_bar("compare") as counted:
         report = compare(table, named_site(site), most=limit, program=program, on_progress=counted, **times)
     number, command = report.counts["unchanged"], report.command("unchanged")
     unchanged = {"finding": "Unchanged", "found": number, "command": command}
-    _report(report, html, format, unchanged, first=False)
+    _report(report, html, excel, format, unchanged, first=False)
+
+
+def _check_files(html: Path | None, excel: Path | None) -> None:
+    """Raise `InvalidArgument` and `MissingExtra` if the files cannot be written, before the site is read."""
+    for path in filter(None, (html, excel)):
+        output.check_page_file(path)
+    if excel is not None:
+        with needed("openpyxl", "excel"):
+            import openpyxl  # noqa: F401
+        if excel == html:
+            raise InvalidArgument(f"--html and --excel name the same file, {excel}")
 
 
 def _report(
-    report: Audit | Comparison, html: Path | None, format: output.ReportFormat, also: dict[str, Any], *, first: bool
+    report: Audit | Comparison,
+    html: Path | None,
+    excel: Path | None,
+    format: output.ReportFormat,
+    also: dict[str, Any],
+    *,
+    first: bool,
 ) -> None:
     """Write a *report*; in its table *also* is the line about all pages, which stands *first* or last."""
-    if html == output.STANDARD_OUTPUT:
-        output.write_bytes(report.html().encode())
-    elif html is not None:
-        output.write_page(html, report.html())
-    elif format is output.ReportFormat.json:
+    if html is not None:
+        output.write_page(html, report.html().encode())
+    if excel is not None:
+        output.write_page(excel, report.excel())
+    is_written = html is not None or excel is not None
+    if not is_written and format is output.ReportFormat.json:
         output.write_json(report.to_dict())
-    else:
+    elif not is_written:
         lines = [
             {"finding": section.title, "found": None if section.left_out else section.count, "command": section.command}
             for section in report.sections

@@ -6,21 +6,24 @@ They are made of the answers of a table, which hands itself in: so this module i
 from __future__ import annotations
 
 import heapq
+import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import partial
-from itertools import groupby
+from io import BytesIO
+from itertools import groupby, islice
 from operator import attrgetter, methodcaller
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, get_args
 
 from webtable._clock import clock
+from webtable._importable import needed
 from webtable._messages import message_of, text_of
 from webtable.display import Shown, ShowsItself
 from webtable.display.markup import Markup, bar, document, escaped, shares, shortened, table, tag, terms, web_link
-from webtable.display.text import class_bounds, class_name, plural, size_class, size_text
+from webtable.display.text import class_bounds, class_name, harmless, plural, size_class, size_text
 from webtable.errors import IndexNeeded, InvalidArgument, MissingExtra
 from webtable.progress import counting
 from webtable.repository.arguments import MOST_FINDINGS, moments
@@ -35,7 +38,7 @@ from webtable.repository.reading.scope import Scope, Site, named_site, site_text
 from webtable.rowkey.urls import split_url
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator
 
     from webtable.page.page import Page
     from webtable.repository.answers.results import Pages, Results
@@ -232,8 +235,36 @@ class Report(ShowsItself):
             (section.title, None if section.left_out else section.count, section.left_out or section.about)
             for section in self.sections
         ]
-        note = ".html() is the page, .to_dict() all that it holds"
+        note = ".html() is the page, .excel() a workbook, .to_dict() all that it holds"
         return Shown(f"{type(self).__name__} of {self.site}", ("finding", "found", "what it is"), rows, note)
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """Return the facts that stand above the sections: the name and the value of each."""
+        raise NotImplementedError
+
+    def excel(self) -> bytes:
+        """Return the report as an Excel workbook (.xlsx): its facts and counts, and a sheet for each finding with rows.
+
+        A crawled text is a text there, also where it begins like a formula. Times are UTC. A sheet has at most
+        1,048,575 findings, and a cell 32,767 characters, as Excel allows. Raises `MissingExtra` without openpyxl.
+        """
+        about = [(self.subject, None), *self._facts()]
+        rows = [
+            (
+                section.title,
+                None if section.left_out else section.count,
+                section.left_out or section.about,
+                section.command,
+            )
+            for section in self.sections
+        ]
+        if self.empty_reason:
+            about.append((self.empty_reason, None))
+        headings = [Heading(name, "number" if name == "found" else "text") for name in _OVERVIEW]
+        return _workbook(
+            [("Overview", headings, rows, about)]
+            + [(section.title, section.headings, section.rows, []) for section in self.sections if section.rows]
+        )
 
 
 def nothing_of(table: SiteTable, site: Site) -> str:
@@ -261,6 +292,10 @@ def report_page(
 ) -> str:
     """Return a page with *lead*, *facts*, links to *sections*, *body* and the sections."""
     return document(title, tag("h1", title), lead, terms(facts), _contents(sections), body, map(_section, sections))
+
+
+def _damage(report: Audit | Comparison) -> list[tuple[str, str]]:
+    return [("damaged rows, left out", f"{report.damaged:,}")] if report.damaged else []
 
 
 def moment_text(moment: datetime) -> str:
@@ -349,6 +384,77 @@ def _shown(kind: Kind, value: object) -> object:
     return tag("bdi", shortened(str(value)))
 
 
+# --- A report as an Excel workbook ------------------------------------------------------------------------------------
+#
+# The limits are Excel's: https://support.microsoft.com/office/1672b34d-7043-467e-8e27-269d656771c3
+
+
+_OVERVIEW = ("finding", "found", "what it is", "command that lists all")
+_WIDTHS: Final[Mapping[Kind, int]] = {"url": 70, "urls": 70, "text": 45, "time": 18}
+_MAX_ROWS, _MAX_CELL, _MAX_LINKS, _MAX_LINK = 1_048_575, 32_767, 65_530, 2_079
+_EXCEL_ESCAPE = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)")
+"""Where Excel would read a character by its code (ECMA-376, part 1, 22.9.2.19, ST_Xstring)."""
+_NOT_IN_XML = re.compile("[\ud800-\udfff\ufffe\uffff]")
+Sheet = tuple[str, Sequence[Heading], Iterable[Sequence[object]], Sequence[tuple[str, str | None]]]
+"""A sheet of a workbook: its title, its columns, its rows, and lines of two cells that stand above them."""
+
+
+def _workbook(sheets: Iterable[Sheet]) -> bytes:
+    with needed("openpyxl", "excel"):
+        from openpyxl import Workbook
+        from openpyxl.cell import WriteOnlyCell
+        from openpyxl.styles import Alignment, Font
+        from openpyxl.utils import get_column_letter
+    bold, top = Font(bold=True), Alignment(vertical="top", wrap_text=True)
+    book, links = Workbook(write_only=True), 0
+
+    def cell_of(sheet: Any, value: object, *, font: Font | None = None, is_link: bool = False) -> WriteOnlyCell:
+        cell = WriteOnlyCell(sheet, value)
+        if isinstance(value, str):
+            cell.data_type, cell.alignment = "s", top  # a text that begins with "=" would be a formula
+            if is_link:
+                cell.hyperlink = value
+        if font:
+            cell.font = font
+        return cell
+
+    for title, headings, rows, above in sheets:
+        sheet = book.create_sheet(title)
+        for number, heading in enumerate(headings, 1):
+            sheet.column_dimensions[get_column_letter(number)].width = _WIDTHS.get(heading.kind, 12)
+        sheet.freeze_panes = f"A{len(above) + 2}"
+        for line in above:
+            sheet.append([cell_of(sheet, _excel_value(value)) for value in line])
+        sheet.append([cell_of(sheet, _words(heading.name), font=bold) for heading in headings])
+        for row in islice(rows, _MAX_ROWS - len(above)):
+            cells = []
+            for heading, value in zip(headings, map(_excel_value, row), strict=True):
+                is_link = heading.kind == "url" and links < _MAX_LINKS and _is_web_link(value)
+                links += is_link
+                cells.append(cell_of(sheet, value, is_link=is_link))
+            sheet.append(cells)
+    file = BytesIO()
+    book.save(file)
+    return file.getvalue()
+
+
+def _is_web_link(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= _MAX_LINK and value.lower().startswith(("http://", "https://"))
+
+
+def _excel_value(value: object) -> object:
+    match value:
+        case Pair():
+            return f"{_excel_value(value.before) or ''} → {_excel_value(value.after) or ''}"
+        case datetime():
+            return value.astimezone(UTC).replace(tzinfo=None)  # Excel's times have no zone
+        case tuple():
+            return "\n".join(str(_excel_value(part)) for part in value)[:_MAX_CELL]
+        case str():
+            return _EXCEL_ESCAPE.sub("_x005F_", _NOT_IN_XML.sub("\ufffd", harmless(value[:_MAX_CELL])))[:_MAX_CELL]
+    return value
+
+
 # --- A comparison of a site at two moments: which pages are new, gone or changed, with their former values ------------
 
 
@@ -412,14 +518,16 @@ class Comparison(Report):
         """Return the report as one self-contained HTML page; crawled text is escaped."""
         title, times = f"Changes of {self.site}", f"{moment_text(self.since)} to {moment_text(self.until)}"
         lead = tag("p", f"{self.subject}, from {times}", class_="muted")
-        facts = [(kind, f"{count:,}") for kind, count in self.counts.items()]
-        facts += [(f"other {name}", f"{count:,}") for name, count in self.fields.items()]
-        if self.damaged:
-            facts.append(("damaged rows, left out", f"{self.damaged:,}"))
         if not any(self.counts.values()):
             empty = tag("p", self.empty_reason or f"{self.subject}: none was stored then.", class_="lead")
-            return report_page(title, [lead, empty], facts, "", ())
-        return report_page(title, lead, facts, shares(self.counts), self.sections)
+            return report_page(title, [lead, empty], self._facts(), "", ())
+        return report_page(title, lead, self._facts(), shares(self.counts), self.sections)
+
+    def _facts(self) -> list[tuple[str, str]]:
+        facts = [("from", moment_text(self.since)), ("to", moment_text(self.until))]
+        facts += [(kind, f"{count:,}") for kind, count in self.counts.items()]
+        facts += [(f"other {name}", f"{count:,}") for name, count in self.fields.items()]
+        return facts + _damage(self)
 
 
 def compare(
@@ -907,17 +1015,22 @@ class Audit(Report):
         """Return the report as one self-contained HTML page; crawled text is escaped."""
         title, written = f"Audit of {self.site}", moment_text(self.made_at)
         lead = tag("p", f"{self.subject}, on {written}", class_="muted")
-        damage = [("damaged rows, left out", f"{self.damaged:,}")] if self.damaged else []
         if not self.pages:
             empty = tag("p", self.empty_reason or f"{self.subject}: none is stored.", class_="lead")
-            return report_page(title, [lead, empty], damage, "", ())
+            return report_page(title, [lead, empty], _damage(self), "", ())
         charts = (
             chart("Status", "status", _largest(self.statuses)),
             chart("Types", "type", _largest(self.types)),
             chart("Languages", "language", _largest(self.languages)),
             chart("Sizes of bodies", "size", [(size.name, size.pages, None) for size in self.sizes]),
         )
-        return report_page(title, lead, [*_facts(self), *damage], tag("div", charts, class_="charts"), self.sections)
+        return report_page(title, lead, self._facts(), tag("div", charts, class_="charts"), self.sections)
+
+    def _facts(self) -> list[tuple[str, str]]:
+        facts = [("pages", f"{self.pages:,}"), ("hosts", f"{self.hosts:,}"), ("bodies", size_text(self.bytes))]
+        if self.oldest is not None and self.newest is not None:
+            facts += [("fetched first", moment_text(self.oldest)), ("fetched last", moment_text(self.newest))]
+        return facts + _damage(self)
 
 
 def audit(
@@ -956,13 +1069,6 @@ def audit(
         sections=tuple(AuditSections(table, site, named, most, program).of(counts)),
         empty_reason="" if counts.pages else nothing_of(table, site),
     )
-
-
-def _facts(audit: Audit) -> list[tuple[str, str]]:
-    facts = [("pages", f"{audit.pages:,}"), ("hosts", f"{audit.hosts:,}"), ("bodies", size_text(audit.bytes))]
-    if audit.oldest is not None and audit.newest is not None:
-        facts += [("fetched first", moment_text(audit.oldest)), ("fetched last", moment_text(audit.newest))]
-    return facts
 
 
 def _largest(groups: Sequence[NamedGroup]) -> Sequence[NamedGroup]:
