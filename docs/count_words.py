@@ -1,8 +1,8 @@
 """Counts the words of the docs, and fails where they are more than the limit: `python docs/count_words.py [--pages]`.
 
-It counts what you read: text, headings, lists and tables of README.md, CHANGELOG.md and docs/*.md, with docs/cli.md,
-generated as it is. A word is what stands between white space and has a letter or a digit. Not counted are code (in fences, or
-indented), comments and targets of links; and what you look up by its name: docs/reference and docs/api.
+It counts what you read: text, headings, lists and tables of README.md, CHANGELOG.md and docs/*.md, also those of
+docs/cli.md, which is generated. A word is what stands between white space and has a letter or a digit. Not counted are
+code (in fences, or indented), comments and targets of links; and what you look up: docs/reference and docs/api.
 """
 
 from __future__ import annotations
@@ -23,11 +23,16 @@ _INDENTED = re.compile(r"(?<=\n\n) {4}(?![-*] |\d+\. ).*(?:\n {4}.*|\n(?=\n {4})
 _WORD = re.compile(r"\S*\w\S*")
 
 
-def words(text: str) -> int:
-    """Return how many words the page *text* has, in Markdown."""
+def prose(page: str) -> str:
+    """Return the text of a *page* in Markdown: without code, comments and the targets of links."""
     for pattern in (_COMMENT, _FENCE, _DIRECTIVE, _INDENTED):
-        text = pattern.sub("", text)
-    return len(_WORD.findall(_TARGET.sub("]", text).replace("|", " ")))
+        page = pattern.sub("", page)
+    return _TARGET.sub("]", page)
+
+
+def words(page: str) -> int:
+    """Return how many words a *page* in Markdown has."""
+    return len(_WORD.findall(prose(page).replace("|", " ")))
 
 
 def pages() -> dict[str, int]:

@@ -46,7 +46,7 @@ usage, 3 store, 130 interrupted (143 by SIGTERM).
 ## Which store
 
 `-s` names the store. Without it, webtable uses `WEBTABLE_STORE`, then `store` in the `webtable.toml` of the current
-directory, then that of your own `~/.config/webtable/webtable.toml` (Linux), and otherwise `./webtable.db`.
+directory, then your `~/.config/webtable/webtable.toml` (Linux), and otherwise `./webtable.db`.
 
 A profile is a named store, for `-s prod`:
 
@@ -57,8 +57,8 @@ store = "crawl.db"
 store = "hbase://gateway:9090/crawl?thrift2=9091"
 ```
 
-Profiles in your own file may name `indexes` too, as `--index` does. A file in the current directory never replaces a
-profile of your own file. webtable skips a file that belongs to another user than you or root (or the user behind
+Profiles in your file may name `indexes` too, as `--index` does. A file in the current directory never replaces a
+profile of yours. webtable skips a file that belongs to another user than you or root (or the user behind
 `sudo`), and says so.
 
 webtable shows a URL without its user and password. A command that it prints for you to run has `auth=basic` instead,

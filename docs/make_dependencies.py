@@ -19,8 +19,8 @@ EXTRAS = (
 )  # fmt: skip
 HEAD = """# Dependencies
 
-Look here before you install webtable where licences matter: this page lists what is installed with it and with each extra, with the tested
-version (`constraints.txt`) and the licence. `docs/make_dependencies.py` writes it.
+Look here before you install webtable if licences matter to you: this page lists what is installed with it and with each
+extra, with the tested version (`constraints.txt`) and the licence. `docs/make_dependencies.py` writes it.
 """
 
 

@@ -29,9 +29,8 @@ class Drawing:
     def text(self, x: float, y: float, text: str, *, anchor: str = "start", weight: str = "normal") -> None:
         """Write *text* at a base line; code is in a font of one width."""
         font = ' font-family="monospace" font-size="12"' if text.startswith("`") else ""
-        self._parts.append(
-            f'<text x="{x}" y="{y}" text-anchor="{anchor}" font-weight="{weight}"{font}>{escape(text.strip("`"))}</text>'
-        )
+        style = f'text-anchor="{anchor}" font-weight="{weight}"{font}'
+        self._parts.append(f'<text x="{x}" y="{y}" {style}>{escape(text.strip("`"))}</text>')
 
     def box(self, x: float, y: float, width: float, height: float, *lines: str, fill: str = PALE) -> None:
         """Draw a box with *lines* in its middle, the first of them bold if there are several."""
@@ -96,7 +95,16 @@ def write() -> Drawing:
     drawing.text(20, 150, "prepared in threads while the last batch is stored")
     drawing.text(386, 150, "in this order, so that no index lacks a page")
     drawing.box(20, 168, 342, 64, "killed before the pages", "hints without a page:", "readers skip them", fill=GREY)
-    drawing.box(386, 168, 354, 64, "killed after the pages", "the pages are stored and found;", "outdated hints are skipped", fill=GREY)
+    drawing.box(
+        386,
+        168,
+        354,
+        64,
+        "killed after the pages",
+        "the pages are stored and found;",
+        "outdated hints are skipped",
+        fill=GREY,
+    )
     return drawing
 
 

@@ -1,4 +1,4 @@
-"""Every promise of the docs stands in their words in the last section of docs/reliability.md, with tests that there are."""
+"""Every promise of the docs stands in the last section of docs/reliability.md in the same words, with its tests."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def create(
     ctx: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")],
 ) -> None:
-    """Copy a store that is a file, with all its tables, into another file, as it is at one moment.
+    """Copy a store that is a file, with all its tables, into another file, as it is at one time.
 
     Others may read and write meanwhile. The copy appears when it is complete and verified. To restore it, replace the
     store with it while nobody has the store open, or use it with `webtable -s FILE`. For HBase see `backup snapshot`.

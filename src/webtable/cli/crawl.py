@@ -59,7 +59,7 @@ def crawl(
         typer.Option(
             metavar="WHO",
             envvar="WEBTABLE_CONTACT",
-            help="An address of e-mail or of a page about you, which servers are told; needed but for this machine.",
+            help="Your e-mail address, or the URL of a page about you, for the User-Agent. Not needed for this machine.",
         ),
     ] = None,
 ) -> None:

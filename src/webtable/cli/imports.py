@@ -179,7 +179,7 @@ def _report_differences(table: WebTable, manifest: Manifest) -> None:
 def demo(
     ctx: typer.Context,
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Where to make it; an existing one is asked again.")
+        Path, typer.Argument(metavar="FOLDER", help="Where to make it; an existing one answers again.")
     ] = Path("webtable-demo"),
     until: Annotated[str | None, typer.Option(metavar=TIME, help="The date of the newest crawl. Default: now.")] = None,
     ask: Annotated[bool, typer.Option("--ask/--no-ask", help="Ask five questions, or just make it.")] = True,

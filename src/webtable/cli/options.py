@@ -86,7 +86,7 @@ IndexesOption = Annotated[
     typer.Option(
         "--indexes",
         metavar="all|none|A,B",
-        help="The indexes of the new table, as in time,status; one of your own is package.module:index. "
+        help="The indexes of the new table, as in time,status; a custom one is package.module:index. "
         "Default: all of webtable's own.",
     ),
 ]

@@ -36,7 +36,7 @@ GROUPS: Final[Mapping[str, Mapping[str, ListedQuestion]]] = {
         "titles": ListedQuestion("questions.titles", "Titles that are missing, used again, or too long"),
         "indexability": ListedQuestion("questions.indexability", "Whether a bot may index each page, and why not"),
         "redirect_chains": ListedQuestion("questions.redirect_chains", "Redirect chains and loops"),
-        "sitemaps": ListedQuestion("questions.sitemaps", "URLs of sitemaps, and what is at odds with the crawl"),
+        "sitemaps": ListedQuestion("questions.sitemaps", "URLs of sitemaps, compared with the crawl"),
         "crawls": ListedQuestion("questions.captures", "When a site was crawled, and how much of it"),
         "unresolved": ListedQuestion("questions.captures", "Revisits whose original is not stored"),
     },

@@ -66,8 +66,8 @@ LISTING = Listing(
         ListingOption("substring", "Find the characters, inside of words too.", "flag"),
         ListingOption("status", "Only pages whose last capture has this status.", "number"),
         ListingOption("content_type", "Only pages of this media type, as in text/html.", flag="type"),
-        ListingOption("since", f"Only pages fetched from this moment on: {TIME_FORMS}.", "time", metavar="TIME"),
-        ListingOption("until", "Only pages fetched before this moment.", "time", metavar="TIME"),
+        ListingOption("since", f"Only pages fetched from this time on: {TIME_FORMS}.", "time", metavar="TIME"),
+        ListingOption("until", "Only pages fetched before this time.", "time", metavar="TIME"),
         SITE,
     ),
     examples=(

@@ -121,8 +121,8 @@ _At = Page | _Absent | DamagedRow
 _LOST, _NOT_THERE = _Absent(True), _Absent(False)
 
 
-SINCE = ListingOption("since", f"The moment to compare with: {TIME_FORMS}.", "time", metavar="TIME", example="3d")
-UNTIL = ListingOption("until", "The moment that is compared. Default: now.", "time", metavar="TIME")
+SINCE = ListingOption("since", f"The time to compare with: {TIME_FORMS}.", "time", metavar="TIME", example="3d")
+UNTIL = ListingOption("until", "The time that is compared. Default: now.", "time", metavar="TIME")
 MET_SINCE = ListingOption(
     "met_since",
     "When the later crawl began: pages last fetched before are missing. Default: since.",
@@ -150,7 +150,7 @@ LISTING = Listing(
         "webtable changes example.com --since 2026-11-01 --until 2026-11-08 --kind new --kind gone",
         "webtable changes example.com --since 7d --format csv > changes.csv",
     ),
-    help="""List the pages of a host, and of all hosts below it, that are new, gone, moved or changed since a moment.
+    help="""List the pages of a host, and of all hosts below it, that are new, gone, moved or changed since a time.
 
     A page is gone if its status was below 400 and is 404 or 410 now; moved if it redirects now; missing if it was not
     fetched again.

@@ -108,7 +108,7 @@ LISTING = Listing(
         "webtable sitemaps example.com --problem missing --columns url,sitemap --format csv > crawl-next.csv",
         "webtable sitemaps example.com --sitemap https://example.com/feed.xml --problem lastmod",
     ),
-    help="""List the URLs of sitemaps, with what is at odds with the pages that are stored, and pages in no sitemap.
+    help="""List the URLs of sitemaps, with their problems, and pages in no sitemap.
 
     Sitemaps are read from their captures: those that robots.txt or a sitemap index names, and those that look like one.
     docs/questions.md explains the problems.
