@@ -59,7 +59,7 @@ def crawl(
         typer.Option(
             metavar="WHO",
             envvar="WEBTABLE_CONTACT",
-            help="Your e-mail address, or the URL of a page about you, for the User-Agent. Not needed for this machine.",
+            help="Your e-mail address, or the URL of a page about you, for the User-Agent. Not for this machine.",
         ),
     ] = None,
 ) -> None:
