@@ -91,7 +91,9 @@ def _refer(about: dict[str, list[str]], description: str, parent: griffe.Object 
         mark = re.compile(rf"[*`]{name}[*`]")
         if said:
             continue
-        if other := next((other for other, text in told.items() if mark.search(text)), None):
+        if parent is not None and re.search(rf"[*]{name}[*]:", of_class):
+            said.append(f"see `{parent.name}`.")
+        elif other := next((other for other, text in told.items() if mark.search(text)), None):
             said.append(f"see `{other}`.")
         elif mark.search(description):
             said.append("see above.")
