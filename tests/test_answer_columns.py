@@ -36,6 +36,8 @@ HOME, MOVED, GONE = "https://example.com/", "https://example.com/moved", "https:
 WORDS = b" ".join(b"word%d" % n for n in range(99))
 HTML = b"<title>Home of salt</title><p>Some salt<a href=/gone rel=nofollow>gone</a><a href=/new>new</a><p>" + WORDS
 ELEMENTS = (
+    b"<link rel=canonical href=/copy><link rel=alternate hreflang=de href=/copy><link rel=next href=/copy>"
+    b"<title>Not found</title>"
     b'<h1>One</h1><img alt="" srcset="/1.png 1x, /2.png 2x" width=1 src=http://a.example/1.png>'
     b'<script type=application/ld+json>{"@type": "Car"}</script><script type=application/ld+json>{,}</script>'
 )

@@ -11,17 +11,22 @@ from webtable.repository.full_text.matching import Hit, SearchIn
 from webtable.repository.hosts.hosts import Host, Hosts
 from webtable.repository.indexes.pages import PageOptions
 from webtable.repository.indexes.questions import SizeClass
+from webtable.repository.links.depths import Depth
 from webtable.repository.links.inlinks import Inlink
 from webtable.repository.links.kinds import LinkKinds
 from webtable.repository.links.links import BrokenLink, Edge, Freshness
+from webtable.repository.questions.canonicals import Canonical, CanonicalProblem
 from webtable.repository.questions.captures import Crawl, Unresolved
-from webtable.repository.questions.changes import Change, ChangeKind
+from webtable.repository.questions.changes import Change, ChangedField, ChangeKind, IgnoredContent
 from webtable.repository.questions.difference import Difference
 from webtable.repository.questions.findings import Finding
+from webtable.repository.questions.hreflang import Hreflang, HreflangProblem
 from webtable.repository.questions.indexability import Indexability, RobotsTxt
 from webtable.repository.questions.page import History, Resolution
+from webtable.repository.questions.pagination import PaginatedPage, PaginationProblem
 from webtable.repository.questions.redirect_chains import ChainProblem, RedirectChain
 from webtable.repository.questions.sitemaps import SitemapProblem, SitemapURL
+from webtable.repository.questions.soft_404s import Soft404, Soft404Reason
 from webtable.repository.questions.stats import GroupRow, Stats
 from webtable.repository.questions.titles import TitleProblem, TitleProblemKind
 from webtable.repository.reading.scope import AllPages, Site
@@ -31,11 +36,15 @@ __all__ = [
     "ArrowStream",
     "Batch",
     "BrokenLink",
+    "Canonical",
+    "CanonicalProblem",
     "ChainProblem",
     "Change",
     "ChangeKind",
+    "ChangedField",
     "ColumnNames",
     "Crawl",
+    "Depth",
     "Difference",
     "DuplicateGroup",
     "Edge",
@@ -49,6 +58,9 @@ __all__ = [
     "Hit",
     "Host",
     "Hosts",
+    "Hreflang",
+    "HreflangProblem",
+    "IgnoredContent",
     "Indexability",
     "Inlink",
     "LinkKinds",
@@ -57,6 +69,8 @@ __all__ = [
     "NearDuplicateGroup",
     "PageOptions",
     "Pages",
+    "PaginatedPage",
+    "PaginationProblem",
     "RedirectChain",
     "Resolution",
     "ResultList",
@@ -68,6 +82,8 @@ __all__ = [
     "SitemapProblem",
     "SitemapURL",
     "SizeClass",
+    "Soft404",
+    "Soft404Reason",
     "Stats",
     "TitleProblem",
     "TitleProblemKind",

@@ -215,7 +215,7 @@ def test_on_a_terminal_an_empty_answer_is_said(run: Run, site: None, on_terminal
 def test_changes_need_a_moment_and_tell_what_was_and_what_is(run: Run, site: None) -> None:
     listed = run("changes", "example.com", "--since", "60h", "--kind", "changed")
 
-    assert listed.cells == [[HOME, "changed", "200", "200", "Home"]]
+    assert listed.cells == [[HOME, "changed", "content title", "200", "200", "Home"]]
     assert run("changes", "example.com").err.startswith("webtable: --since must be given")
 
 
@@ -295,6 +295,11 @@ def test_crawls_are_compared_by_the_moments_that_are_printed(run: Run, site: Non
         "titles",
         "redirect-chains",
         "indexability",
+        "canonicals",
+        "hreflang",
+        "pagination",
+        "soft-404s",
+        "depths",
         "sitemaps",
         "crawls",
         "stats",
@@ -473,6 +478,29 @@ def test_diff_is_json_when_asked(run: Run, site: None) -> None:
 
     assert found["title"] == ["Old home", "Home"]
     assert [link[0] for link in found["links_removed"]] == ["https://example.com/was"]
+
+
+def test_diff_and_changes_name_the_facts_that_changed(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tea, coffee = "https://example.com/tea", "https://example.com/coffee"
+    with webtable.open(tmp_path / "facts.db", create=True) as table:
+        html = b"<title>Tea</title>"
+        table.put(page(tea, html, 9))
+        table.put(page(tea, html, 2, headers={"X-Robots-Tag": "noindex"}))
+        table.put(page(coffee, html, 9))
+        table.put(page(coffee, html + b"<!-- 2 -->", 2))
+    monkeypatch.setenv("WEBTABLE_STORE", str(tmp_path / "facts.db"))
+
+    changes = ("changes", "example.com", "--since", "5d")
+    assert run(*changes, "--field", "robots", "--columns", "url,kind,changed").cells == [[tea, "changed", "robots"]]
+    assert run(*changes, "--columns", "url,changed").cells == [[coffee, "content"], [tea, "robots"]]
+    assert run(*changes, "--ignore", "boilerplate", "--columns", "url").lines == [tea]
+    compared = json.loads(run("compare", *changes[1:], "--ignore", "boilerplate", "--format", "json").out)
+    assert (compared["counts"]["changed"], compared["counts"]["unchanged"]) == (1, 1)
+    assert "robots: none -> 'noindex'" in run("diff", tea).lines
+    assert json.loads(run("diff", tea, "--format", "json").out)["facts"] == {"robots": [None, "noindex"]}
+    assert [version[5] for version in run("history", tea).cells] == ["noindex", ""]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Every promise of the docs stands in the last section of docs/reliability.md in the same words, with its tests."""
+"""Every promise of the docs stands in docs/reference/promises.md in the same words, with its tests."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 
 TESTS = Path(__file__).parents[1]
 DOCS = TESTS.parent / "docs"
-RELIABILITY, TABLES = (DOCS / "reliability.md").read_text().split("\n## Tests of each promise\n")
-PAGES = {"Promises of this page": RELIABILITY, "Promises of consistency": (DOCS / "consistency.md").read_text()}
+PAGES = {name: (DOCS / f"{name.lower()}.md").read_text() for name in ("Reliability", "Consistency")}
+TABLES = (DOCS / "reference" / "promises.md").read_text()
 OTHERWISE = {"nightly": "make nightly", "cluster": "make test MARK=cluster"}
 """The marks of files that `make test` runs nothing of, and the command that does."""
 
@@ -24,7 +24,7 @@ def plain(text: str) -> str:
 
 def held(section: str) -> dict[str, str]:
     """Return the promises of *section* of the list, and the cell with their tests."""
-    text = TABLES.split(f"### {section}\n")[1].split("\n### ")[0]
+    text = TABLES.split(f"## {section}\n")[1].split("\n## ")[0]
     return dict(re.findall(r"^\| (.+?) \| (.*`test_.*|.*/test_.*) \|$", text, re.MULTILINE))
 
 
@@ -69,19 +69,19 @@ def test_a_promise_is_held_by_tests_that_run(section, promise, tests):
 
 
 def test_every_promise_of_reliability_is_held():
-    promised = RELIABILITY.split("## What is promised")[1].split("\n## ")[0]
+    promised = PAGES["Reliability"].split("## What is promised")[1].split("\n## ")[0]
     bullets = [plain(bullet) for bullet in re.split(r"^- ", promised, flags=re.MULTILINE)[1:]]
 
     assert len(bullets) >= 7
-    assert [one for one in bullets if not any(plain(promise) in one for promise in held("Promises of this page"))] == []
+    assert [one for one in bullets if not any(plain(promise) in one for promise in held("Reliability"))] == []
 
 
 def test_every_section_of_consistency_is_held():
-    sections = re.split(r"^## ", PAGES["Promises of consistency"], flags=re.MULTILINE)[1:]
+    sections = re.split(r"^## ", PAGES["Consistency"], flags=re.MULTILINE)[1:]
 
     missing = [
         one.splitlines()[0]
         for one in sections
-        if not any(plain(promise) in plain(one) for promise in held("Promises of consistency"))
+        if not any(plain(promise) in plain(one) for promise in held("Consistency"))
     ]
     assert missing == []

@@ -156,6 +156,21 @@ def test_any_two_versions_are_compared_side_by_side(crawl, client):
     assert ["capture", "size"] in [row[:2] for row in rows]
 
 
+def test_versions_say_which_facts_changed_in_them(crawl, client):
+    url = "https://example.com/facts"
+    with crawl.writer() as writer:
+        for days, headers in ((9, {}), (2, {"X-Robots-Tag": "noindex"})):
+            page = Page(url=url, body=b"<title>Tea</title>", headers=headers, fetched_at=NOW - timedelta(days=days))
+            writer.put(page)
+
+    versions = client.get("/page/history.json", params={"url": url}).json()["versions"]
+    found = client.get("/page/diff", params={"url": url})
+
+    assert [version["changed"] for version in versions] == ["robots", None]
+    rows = [[cell.text() for cell in row.css("td")] for row in tree_of(found).css("tr:has(td.old)")]
+    assert rows[0] == ["fact", "robots", "", "noindex"]
+
+
 def test_the_files_have_what_the_methods_return(crawl, client):
     page = client.get("/page.json", params={"url": URL}).json()
     versions = client.get("/page/history.json", params={"url": URL}).json()["versions"]

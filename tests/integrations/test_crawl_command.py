@@ -86,6 +86,33 @@ def test_the_pages_of_a_site_are_fetched_once_each_and_no_others(tmp_path):
     assert all(headers["user-agent"].endswith("(+me@example.org)") for headers in site.headers)
 
 
+def moved(target: str) -> Answer:
+    return Answer(301, HTML | {"Location": target})
+
+
+@pytest.mark.parametrize("options", [[], ["--depth", "3"]])
+def test_a_target_of_many_redirects_is_fetched_once_and_a_loop_once_around(tmp_path, options):
+    old = {f"{SITE}/old/{number}": moved("/new") for number in range(9)}
+    around = {f"{SITE}/a": moved("/b"), f"{SITE}/b": moved("/a"), f"{SITE}/away": moved("http://other.example/")}
+    home = page(*old, "/a", "/away")
+    with serving(
+        Site({f"{SITE}/": home, **old, **around, f"{SITE}/new": page(), "http://other.example/": page()})
+    ) as site:
+        out = crawl(tmp_path, site, SITE, *options)
+
+    fetched = ["/", "/a", "/away", "/b", "/new", *(f"/old/{number}" for number in range(9))]
+    assert site.requested() == Counter(fetched)
+    assert [*stored(tmp_path)] == fetched
+    assert out == "14 pages stored in crawl.db\n"
+
+
+def test_a_start_that_redirects_is_followed(tmp_path):
+    with serving(Site({f"{SITE}/": moved("/home"), f"{SITE}/home": page("/a"), f"{SITE}/a": page()})) as site:
+        crawl(tmp_path, site, SITE)
+
+    assert [*stored(tmp_path)] == ["/", "/a", "/home"]
+
+
 def test_robots_txt_is_obeyed(tmp_path):
     robots = Answer(200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /private/\nDisallow: /a")
     with serving(Site(TREE | {f"{SITE}/robots.txt": robots})) as site:

@@ -425,3 +425,24 @@ def test_queries_of_images_are_in_the_encoding_of_the_page():
 
     assert page.elements is not None
     assert [image.src for image in page.elements.images] == [f"{URL}a?q=%FC"]
+
+
+# --- Relations --------------------------------------------------------------------------------------------------------
+
+
+def test_relations_are_those_of_the_head_and_next_and_prev_of_links():
+    html = """<head><base href=/b/><link rel=alternate hreflang=de-AT href=de><link rel=ALTERNATE hreflang href=x>
+    <link rel=alternate type=application/rss+xml href=feed><link rel="next nofollow" href=?page=2>
+    <noscript><link rel=prev href=/no></noscript></head><body><link rel=alternate hreflang=fr href=/in-body>
+    <a rel="previous" href="/p1#x">back</a><a rel=next href="mailto:x">no</a>
+    <a rel=alternate hreflang=it href=/it>it</a>"""
+
+    relations = elements(html).relations
+
+    assert [tuple(relation[2:]) for relation in relations] == [
+        ("alternate", "link", "de-AT", "https://example.com/b/de"),
+        ("alternate", "link", "", "https://example.com/b/x"),
+        ("next", "link", None, "https://example.com/b/?page=2"),
+        ("prev", "a", None, "https://example.com/p1"),
+    ]
+    assert [relation.position for relation in relations] == [1, 2, 3, 4]

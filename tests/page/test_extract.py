@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 
 import pytest
@@ -60,6 +61,10 @@ def test_a_title_has_its_white_space_collapsed_and_is_none_where_there_is_none(h
         ("<h2>no</h2><div><h1> The <b>first</b>\n one</h1><h1>second</h1>", "h1", "The first one"),
         ("<h1><img src=x alt='A logo'></h1>", "h1", "A logo"),
         ("<h1> </h1><p>text", "h1", None),
+        # A theme has an empty one for its menu (Quarto does).
+        ("<h1 class=menu></h1><h2>no</h2><h1>Managing anxiety</h1>", "h1", "Managing anxiety"),
+        ("<h1></h1>" * 15 + "<h1>After fifteen</h1>", "h1", "After fifteen"),
+        ("<h1></h1>" * 16 + "<h1>After too many</h1>", "h1", None),
         ("<!doctype html><html lang=' pt-BR '><p>x", "language", "pt-br"),
         ("<p lang=de>x", "language", None),
         ("<svg><html lang=de>x", "language", None),
@@ -112,17 +117,66 @@ def test_what_leads_to_no_page_is_left_out(href):
     assert links(f'<a href="{href}">x</a>') == []
 
 
-def test_links_are_in_document_order_one_for_each_url_with_the_first_anchor_that_is_not_empty():
+def test_links_are_in_document_order_each_with_its_anchor_and_equal_ones_are_counted():
     html = """<a href=b rel="NoFollow  ugc"><img src=i></a> <a href=a>  to\n <b>A</b> </a> <a href=b#x>to B</a>
-              <map><area href=c alt="to C"></map> <a href=b>late</a> <a name=x>no link</a>"""
+              <map><area href=c alt="to C"></map> <a href=a>to A</a> <a name=x>no link</a>"""
 
     found = links(html)
 
     assert found == [
-        Link("https://example.com/docs/b", "to B", "nofollow ugc"),
-        Link("https://example.com/docs/a", "to A", ""),
-        Link("https://example.com/docs/c", "to C", ""),
+        Link("https://example.com/docs/b", "", "nofollow ugc"),
+        Link("https://example.com/docs/a", "to A", times=2),
+        Link("https://example.com/docs/b", "to B"),
+        Link("https://example.com/docs/c", "to C"),
     ]
+
+
+# The positions are what HTML-AAM 1.0 maps to the landmarks of ARIA, and explicit roles.
+@pytest.mark.parametrize(
+    ("html", "positions"),
+    [
+        ("<a href=a></a><nav><ul><li><a href=b></a></ul></nav><a href=c></a>", ["", "nav", ""]),
+        ("<header><a href=a></a><nav><a href=b></a></nav><a href=c></a></header>", ["header", "nav", "header"]),
+        (
+            "<main><article><header><a href=a></a></header><footer><a href=b></a></footer></article></main>",
+            ["main"] * 2,
+        ),
+        ("<section><footer><a href=a></a></footer></section><footer><a href=b></a></footer>", ["", "footer"]),
+        ("<aside><section><header><a href=a></a></header></section></aside><aside><a href=b></a>", ["aside"] * 2),
+        ("<div role=Navigation><a href=a></a></div><div role=banner><a href=b></a></div>", ["nav", "header"]),
+        (
+            "<div role='x contentinfo'><a href=a></a></div><div role=complementary><a href=b></a></div>",
+            ["footer", "aside"],
+        ),
+        ("<div role=main><header><a href=a></a></header><p role=note><a href=b></a></div>", ["main", "main"]),
+        ("<nav role=tablist><a href=a></a></nav><nav><a role=button href=b></a></nav>", ["", "nav"]),
+        ("<main><nav><a href=a></a></nav><p><a href=b></a><iframe src=c></iframe></main>", ["nav", "main", "main"]),
+    ],
+)
+def test_a_link_is_in_the_innermost_landmark_around_it(html, positions):
+    assert [link.position for link in links(html)] == positions
+
+
+def test_positions_of_many_links_are_those_of_the_elements_around_each():
+    rng = random.Random(54)
+    html, expected, open_names = [], [], []
+    for number in range(2_000):
+        if rng.random() < 0.1 and len(open_names) < 8:
+            open_names.append(rng.choice(["nav", "main", "aside", "div", "div"]))
+            html.append(f"<{open_names[-1]}>")
+        elif rng.random() < 0.1 and open_names:
+            html.append(f"</{open_names.pop()}>")
+        html.append(f"<a href={number}>x</a>")
+        expected.append(next((name for name in reversed(open_names) if name != "div"), ""))
+
+    assert [link.position for link in links("".join(html))] == expected
+
+
+def test_of_ten_thousand_links_to_one_page_the_first_different_ones_are_kept_and_all_counted():
+    found = links("".join(f"<a href=/a>link {number}</a>" for number in range(10_000)))
+
+    assert [link.anchor for link in found] == [f"link {number}" for number in range(16)]
+    assert [link.times for link in found] == [1] * 15 + [10_000 - 15]
 
 
 @pytest.mark.parametrize(

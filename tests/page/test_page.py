@@ -474,3 +474,19 @@ def test_a_response_says_of_its_fetch_what_its_client_knows(response, fetch):
     page = Page.from_response(response)
 
     assert (page.referrer, page.duration, page.server_address, page.protocol) == fetch
+
+
+@pytest.mark.parametrize(
+    ("body", "length", "ratio"),
+    [(b"<title>t</title><p>Salt</p>", 4, 4 / 27), ("<p>Grüße</p>".encode(), 5, 5 / 12), (None, None, None)],
+)
+def test_the_text_of_a_page_has_a_length_and_a_share_of_its_markup(body, length, ratio):
+    page = Page(url="https://example.com/", body=body, charset="utf-8", content_type="text/html")
+
+    assert (page.text_length, page.text_ratio) == (length, ratio)
+
+
+def test_text_that_is_no_html_has_a_length_alone():
+    page = Page(url="https://example.com/a.txt", body=b"Salt", content_type="text/plain")
+
+    assert (page.text_length, page.text_ratio) == (4, None)

@@ -6,14 +6,25 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 NOT_MODIFIED = "304"
+NOT_MODIFIED_NOINDEX = "304 noindex"
+"""One whose header X-Robots-Tag says `noindex`."""
 
 
 class Content(NamedTuple):
-    """What a capture found: a body or none, a status, and the pages that it links to, with their anchors."""
+    """What a capture found: a body or none, a status, the pages that it links to, with their anchors, and robots rules.
+
+    The rules are those of its headers.
+    """
 
     body: bytes | None
     status: int = 200
     links: tuple[tuple[str, str], ...] = ()
+    robots: str | None = None
+
+    @property
+    def compared(self) -> tuple[object, ...]:
+        """What makes another version."""
+        return self.body, self.status, self.robots
 
 
 @dataclass
@@ -35,32 +46,35 @@ class Model:
         self.versions: list[Version] = []
         for hour in sorted(self.captures):
             capture = self.captures[hour]
-            content = self._not_modified() if isinstance(capture, str) else capture
+            content = self._not_modified(capture) if isinstance(capture, str) else capture
             if content is None:
                 continue  # a 304 before any content
-            if not self.versions or self.versions[-1].content[:2] != content[:2]:
+            if not self.versions or self.versions[-1].content.compared != content.compared:
                 self.versions.append(Version(hour, content))
             self.versions[-1].captures.append(hour)
 
-    def _not_modified(self) -> Content | None:
-        """Return the content of a 304 that comes now: the last one; after an error the last page that was none."""
+    def _not_modified(self, capture: str) -> Content | None:
+        """Return the content of a 304 that comes now: the last one; after an error the last page that was none.
+
+        Its headers take the place of those before it.
+        """
         if not self.versions:
             return None
         last = self.versions[-1].content
-        if last.status < 400:
-            return last
-        pages = [version.content for version in self.versions if version.content.status < 300]
-        return pages[-1] if pages else Content(None, 304)
+        if last.status >= 400:
+            pages = [version.content for version in self.versions if version.content.status < 300]
+            last = pages[-1] if pages else Content(None, 304)
+        return last._replace(robots="noindex") if capture == NOT_MODIFIED_NOINDEX else last
 
-    def as_of(self, hour: int) -> bytes | None:
-        """The body as of an hour."""
+    def as_of(self, hour: int) -> tuple[bytes | None, str | None] | None:
+        """The body and the robots rules as of an hour."""
         until = [version for version in self.versions if version.hour <= hour]
-        return until[-1].content.body if until else None
+        return (until[-1].content.body, until[-1].content.robots) if until else None
 
     @property
-    def history(self) -> list[tuple[int, bytes | None, int]]:
+    def history(self) -> list[tuple[object, ...]]:
         """The versions with their hours, the oldest first."""
-        return [(version.hour, version.content.body, version.content.status) for version in self.versions]
+        return [(version.hour, *version.content.compared) for version in self.versions]
 
     @property
     def change_count(self) -> int:

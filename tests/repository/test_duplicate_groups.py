@@ -9,6 +9,7 @@ import pytest
 from damaging import damage
 
 from nightly import examples
+from store_differences import on_every_store
 from webtable import WebTable
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.reading.temporary_tables import MEMORY_BYTES
@@ -49,6 +50,32 @@ def test_pages_of_one_content_are_a_group_whatever_else_they_say(site):
     digest = site.table.get(site.url("/a")).digest
     assert (group.by, group.value, group.pages, group.bytes) == ("content", digest, 2, 8)
     assert group.urls == (site.url("/a"), site.url("/b"))
+
+
+@on_every_store
+def test_facets_are_indexable_pages_that_differ_in_their_query_alone(site):
+    def page(path, **fields):
+        return site.page(path, **{"body": b"same", "content_type": "text/html", "title": "Same\n1", **fields})
+
+    site.store(
+        page("/a"),
+        page("/a?x=1"),
+        page("/a?x=2", canonical=site.url("/a")),
+        page("/a?x=3", robots="noindex"),
+        page("/a/?x=4"),
+        page("/b?x=1"),
+        page("/b?x=2", host="www"),
+        page("/c?x=1", body=b"other"),
+        page("/c?x=2"),
+        page("/c?x=3", content_type="text/plain"),
+    )
+
+    (group,) = site.table.duplicate_groups(site.domain, facets=True)
+    by_title = [group.urls for group in site.table.duplicate_groups(site.domain, by="title", facets=True)]
+
+    assert (group.pages, group.value) == (2, site.table.get(site.url("/a")).digest)
+    assert group.urls == (site.url("/a"), site.url("/a?x=1"))
+    assert by_title == [group.urls, (site.url("/c?x=1"), site.url("/c?x=2"))]
 
 
 def test_pages_of_one_title_are_a_group_whatever_their_content(site):

@@ -45,6 +45,7 @@ def expected(site):
         site.url("/a"): [
             Edge(site.url("/a"), site.url("/a"), "to a", site.domain, 200),
             Edge(site.url("/a"), "https://elsewhere.example/", "to /", "elsewhere.example", None),
+            Edge(site.url("/a"), "https://elsewhere.example/", "to e", "elsewhere.example", None),
         ],
         www: [Edge(www, site.url("/"), "to /", site.domain, 200)],
     }
@@ -99,9 +100,9 @@ def test_it_goes_on_where_the_page_or_the_link_is_gone_meanwhile(town):
 def test_edges_are_a_frame(town):
     frame = town.table.edges(town.domain).to_pandas()
 
-    assert list(frame) == ["source", "target", "anchor", "host", "status", "kind"]
-    assert frame["status"].isna().sum() == 1
-    assert frame.groupby("host")["target"].count().to_dict() == {town.domain: 5, "elsewhere.example": 1}
+    assert list(frame) == ["source", "target", "anchor", "host", "status", "kind", "rel", "position", "times"]
+    assert frame["status"].isna().sum() == 2
+    assert frame.groupby("host")["target"].count().to_dict() == {town.domain: 5, "elsewhere.example": 2}
 
 
 def test_targets_are_looked_up_together_and_not_again(site, monkeypatch):

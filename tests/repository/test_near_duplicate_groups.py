@@ -120,6 +120,19 @@ def test_pages_that_only_share_a_band_are_compared_with_few_others(site, monkeyp
     assert len(compared) <= 14 * count * 2 * ALL_COMPARED
 
 
+def test_facets_are_pages_that_differ_in_their_query_alone(site):
+    site.store(
+        text_page(site, "/a?x=1", 31),
+        text_page(site, "/a?x=2", 31, 7),
+        text_page(site, "/a?x=3", 31),
+        text_page(site, "/b?x=1", 31),
+        text_page(site, "/b?x=2", 31, 7, robots="noindex"),
+        text_page(site, "/a?x=4", 32),
+    )
+
+    assert paths(site, site.table.near_duplicate_groups(site.domain, facets=True)) == [("/a?x=1", "/a?x=2", "/a?x=3")]
+
+
 def test_pages_from_before_the_index_was_added_are_in_groups(new_url):
     with webtable.open(with_limit(new_url()), create=True, indexes=[]) as table:
         site = Site(table, f"{uuid.uuid4().hex[:10]}.example", datetime.now(UTC).replace(microsecond=0))

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
-from capture_model import NOT_MODIFIED, Content, Model
+from capture_model import NOT_MODIFIED, NOT_MODIFIED_NOINDEX, Content, Model
 from sites import Site
 
 import webtable
@@ -22,6 +22,8 @@ NOW = datetime.now(UTC).replace(microsecond=0)
 A = Content(b"a", links=(("all", "x"), ("a", "x"), ("word", "one")))
 B = Content(b"b", links=(("all", "x"), ("b", "x"), ("word", "two")))
 C = Content(b"c", links=(("a", "x"),))
+A_NOINDEX = A._replace(robots="noindex")
+B_NOINDEX = B._replace(robots="noindex")
 ERROR, OTHER_ERROR, GONE = Content(b"oops", 500), Content(b"ouch", 503), Content(None, 410)
 REDIRECT = Content(None, 301)
 TARGETS = ("all", "a", "b", "word")
@@ -54,8 +56,9 @@ class Town:
         return self.site.url(f"{self.folder}/{name}")
 
     def page(self, hour, capture):
-        if capture == NOT_MODIFIED:
-            return Page(url=self.url, status=304, fetched_at=self.at(hour))
+        if isinstance(capture, str):
+            headers = {"X-Robots-Tag": "noindex"} if capture == NOT_MODIFIED_NOINDEX else {}
+            return Page(url=self.url, status=304, headers=headers, fetched_at=self.at(hour))
         if capture is ELSEWHERE:
             revisit = Page(url=self.url, same_as=self.target("other"), fetched_at=self.at(hour))
             return revisit.with_stored(Bookkeeping(repeats_at=self.at(1)))
@@ -70,6 +73,7 @@ class Town:
             redirect_to=leads_to,
             outlinks=links,
             content_type="text/plain",
+            headers={} if capture.robots is None else {"X-Robots-Tag": capture.robots},
             fetched_at=self.at(hour),
         )
 
@@ -83,13 +87,15 @@ class Town:
         """What the table says, as far as `expected` says it of a model."""
         page, answers = self.table.get(self.url), {}
         answers["fetched"], answers["body"], answers["status"] = self.hour(page.fetched_at), page.body, page.status
-        answers["title"] = page.title
+        answers["title"], answers["robots"] = page.title, page.robots
         answers["changes"], answers["changed"] = page.change_count, self.hour(page.changed_at)
         answers["first seen"] = self.hour(page.first_seen)
         history = self.table.history(self.url, columns=["body"])
-        answers["history"] = [(self.hour(each.fetched_at), each.body, each.status) for each in history][::-1]
+        answers["history"] = [(self.hour(each.fetched_at), each.body, each.status, each.robots) for each in history][
+            ::-1
+        ]
         pages = {hour: self.table.get(self.url, as_of=self.at(hour)) for hour in hours}
-        answers["as of"] = {hour: page and page.body for hour, page in pages.items()}
+        answers["as of"] = {hour: page and (page.body, page.robots) for hour, page in pages.items()}
         captures = self.table.crawls(self.url, gap="1m", order="oldest")
         answers["crawls"] = [self.hour(crawl.begin) for crawl in captures]
         answers["links"] = {name: self._links(name) for name in TARGETS}
@@ -113,6 +119,7 @@ def expected(model, hours):
         "body": last.body,
         "status": last.status,
         "title": title_of(last),
+        "robots": last.robots,
         "changes": model.change_count,
         "changed": model.changed_at,
         "first seen": min(model.captures),
@@ -141,12 +148,21 @@ SEQUENCES = {
     "A gone 304": [A, GONE, GONE, NOT_MODIFIED, B],
     "A elsewhere A": [A, ELSEWHERE, A],
     "A elsewhere 304 A": [A, ELSEWHERE, NOT_MODIFIED, A],
+    "A noindex A A": [A, A_NOINDEX, A, A],
+    "A noindex 304 B": [A, A_NOINDEX, NOT_MODIFIED, B],
+    "A noindex error 304 A": [A, A_NOINDEX, ERROR, NOT_MODIFIED, A],
+    "A A B noindex A": [A, A, B_NOINDEX, A],
+    "A 304-noindex 304 A": [A, NOT_MODIFIED_NOINDEX, NOT_MODIFIED, A],
+    "A B 304-noindex 304": [A, B, NOT_MODIFIED_NOINDEX, NOT_MODIFIED],
+    "A 304-noindex error 304": [A, NOT_MODIFIED_NOINDEX, ERROR, NOT_MODIFIED],
     "elsewhere error 304": [ELSEWHERE, ELSEWHERE, ERROR, NOT_MODIFIED],
 }
 ORDERS = [
     pytest.param(captures, order, id=f"{name}: {''.join(map(str, order))}")
     for name, captures in SEQUENCES.items()
     for order in itertools.permutations(range(len(captures) + (ELSEWHERE in captures)))
+    # Of a 304 that is put before any content the date alone is kept, as soon as another one follows.
+    if NOT_MODIFIED_NOINDEX not in captures or order.index(0) < order.index(captures.index(NOT_MODIFIED_NOINDEX))
 ]
 """The last number is the original of `ELSEWHERE`, where the captures have a repeat of it."""
 FIVE = [A, ERROR, NOT_MODIFIED, B, A]
@@ -229,7 +245,7 @@ def test_a_poorer_record_of_a_moment_takes_nothing_away_in_any_order(whole, poor
 @pytest.mark.parametrize("seed", some(list(range(120)), 40))
 def test_many_captures_in_any_order_are_what_the_model_says(whole, seed):
     random_numbers, town = random.Random(seed), Town(whole)
-    captures = random_numbers.choices([A, B, C, ERROR, GONE, NOT_MODIFIED, A, B], k=8)
+    captures = random_numbers.choices([A, B, C, ERROR, GONE, NOT_MODIFIED, A_NOINDEX, B, A], k=8)
 
     def put(pages):
         random_numbers.shuffle(pages)

@@ -152,8 +152,7 @@ def verify(
 ) -> None:
     """Compare all pages and bodies of a backup with their checksums and digests.
 
-    It is read as `verify all` reads a store; for the file itself see `doctor`, for a directory that `export`
-    has written `import --dry-run`. Nothing is changed. The exit code is 1 if something is wrong.
+    It is read as by `verify all`, and the exit code is 1 if something is wrong. For an export use `import --dry-run`.
 
     Examples:
         webtable backup verify backup.db

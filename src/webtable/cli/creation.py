@@ -55,10 +55,10 @@ def create(
 ) -> None:
     """Create the table if it does not exist.
 
-    Salt, names and compression are part of the layout, which a table keeps; for its indexes see `index`.
+    A table keeps its salt, names and compression; for its indexes see `index`.
 
-    Families that differ from what is wanted are shown, and altered with --alter-families. If that loses data, it asks
-    first in a terminal; elsewhere it needs --yes.
+    Families that differ are shown, and altered with --alter-families. If that loses data, it asks in a terminal;
+    elsewhere it needs --yes.
 
     Examples:
         webtable create
@@ -105,7 +105,7 @@ def alter(
         typer.Option(
             "--set",
             metavar="FAMILY.OPTION=VALUE",
-            help="An option of a family, as in content.block_size=131072; may be repeated.",
+            help="An option of a family, as in content.block_size=131072 (repeatable).",
         ),
     ] = None,
     dry_run: options.DryRunOption = False,

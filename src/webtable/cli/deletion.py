@@ -87,7 +87,7 @@ def delete_pages(
     ] = None,
     status: Annotated[
         list[str] | None,
-        typer.Option(help="Pages with this status code, or of this class, as in 4xx; may be repeated."),
+        typer.Option(help="Pages with this status code, or of this class, as in 4xx (repeatable)."),
     ] = None,
     and_links: Annotated[
         bool, typer.Option("--and-links", help="Also what names them: links on other pages, their texts, counts.")

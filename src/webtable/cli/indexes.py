@@ -224,8 +224,8 @@ def add(
 ) -> None:
     """Add an index, with entries for all pages; the table may be in use.
 
-    If it is interrupted, `index rebuild` continues. The module of an index of yours is imported, from the current
-    directory too; later commands that write, rebuild or verify need its name as well (`webtable --index`).
+    If it is interrupted, `index rebuild` continues. Later commands that write, rebuild or verify need the name of a
+    custom index too (`webtable --index`).
 
     Examples:
         webtable index add size

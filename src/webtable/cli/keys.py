@@ -97,7 +97,7 @@ def ranges(
 ) -> None:
     """Write the ranges of row keys that hold the pages of a domain, a host or a directory, and no others.
 
-    A line is the first key and the first key after the range, as STARTROW and STOPROW of the HBase shell take them.
+    A line has STARTROW and STOPROW for the HBase shell.
 
     The keys are those of the table, if there is one; --salt and --digits make ranges without a table.
 
@@ -186,9 +186,9 @@ def splits(
 ) -> None:
     """Write the split points of a new table: the first keys of all its regions but the first.
 
-    They divide the salts evenly, or the hex digits from --first to --last, or the keys of a sample.
+    They divide the salts, the hex digits from --first to --last, or a sample.
 
-    A sample is held in memory; where it has fewer different keys than regions, there are fewer split points.
+    A sample is held in memory; with few different keys there are fewer split points.
 
     Examples:
         webtable keys splits --regions 16 --format shell
@@ -401,7 +401,7 @@ def advise(
         typer.Option(
             "--design",
             metavar="MODULE:KEY",
-            help="A key of yours to compare with them, by its importable name; may be repeated.",
+            help="A key of yours to compare with them, by its importable name (repeatable).",
         ),
     ] = None,
     regions: Annotated[int, typer.Option(metavar="N", help="Regions of the table.")] = 16,

@@ -168,7 +168,7 @@ def make_salt(salt: SaltName | None, digits: int | None) -> Salt:
 
 LimitOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME=VALUE", help="Another limit for what is read, as in parsed=64MB; may be repeated."),
+    typer.Option(metavar="NAME=VALUE", help="Another limit for what is read, as in parsed=64MB (repeatable)."),
 ]
 IncludeOption = Annotated[list[str] | None, typer.Option("--include", metavar=INCLUDE.metavar, help=INCLUDE.help)]
 ExcludeOption = Annotated[list[str] | None, typer.Option("--exclude", metavar=EXCLUDE.metavar, help=EXCLUDE.help)]

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 commands: Final = typer.Typer()
 
-_HISTORY = ("fetched_at", "status", "size", "digest", "content_type", "title")
-_CHANGED = ("title", "status", "headers", "text", "links_added", "links_removed", "links_changed")
+_HISTORY = ("fetched_at", "status", "size", "digest", "content_type", "robots", "title")
+_CHANGED = ("title", "status", "facts", "headers", "text", "links_added", "links_removed", "links_changed")
 _SHOWN = (*PAGES.usual, "headers", "link_counts")
 
 if TYPE_CHECKING:
@@ -94,6 +94,9 @@ def history(
 ) -> None:
     """List the stored versions of a page, the newest first: one for each content that it had.
 
+    What it says of itself (title, description, robots, canonical URL, language, h1) is part of that; --columns
+    shows it.
+
     Examples:
         webtable history https://example.com/products
         webtable history https://example.com/products --format jsonl
@@ -123,7 +126,7 @@ def diff(
     ] = None,
     format: Annotated[output.ReportFormat, typer.Option(help="As text to read, or JSON.")] = output.ReportFormat.text,
 ) -> None:
-    """Show what changed between two versions of a page: in title, status, headers, text and links.
+    """Show what changed between two versions of a page: in title, status, facts, headers, text and links.
 
     Examples:
         webtable diff https://example.com/products

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from webtable._importable import needed
-from webtable.answers import GroupRow
+from webtable.answers import GroupRow, IgnoredContent
 from webtable.cli import output
 from webtable.cli.exit_codes import end_if_damaged, note
 from webtable.cli.options import NeededSiteArgument, ResumeOption, SiteArgument, WorkersOption, resuming, site_of
@@ -179,6 +179,10 @@ def compare(
     until: Annotated[
         str | None, typer.Option(metavar=output.TIME, help="The time that is compared. Default: now.")
     ] = None,
+    ignore: Annotated[
+        IgnoredContent | None,
+        typer.Option(help="Count a body as unchanged if its main text is: comments, tokens, markup, navigation."),
+    ] = None,
     html: HTMLOption = None,
     excel: ExcelOption = None,
     limit: Annotated[int, typer.Option("--most", metavar="N", help="Name at most this many pages of each kind.")] = 200,
@@ -199,7 +203,8 @@ def compare(
     times = output.parse_times(since=since, until=until)
     program = session(ctx).command("").strip()
     with session(ctx).open() as table, progress_bar("compare") as counted:
-        report = compare(table, named_site(site), most=limit, program=program, on_progress=counted, **times)
+        options: dict[str, Any] = {"ignore": ignore, "most": limit, "program": program, **times}
+        report = compare(table, named_site(site), on_progress=counted, **options)
     number, command = report.counts["unchanged"], report.command("unchanged")
     unchanged = {"finding": "Unchanged", "found": number, "command": command}
     _report(report, html, excel, format, unchanged, first=False)

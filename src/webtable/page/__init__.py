@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         Image,
         InsecureContent,
         InsecureProblem,
+        Relation,
         StructuredData,
     )
     from webtable.page.headers import Headers
@@ -34,6 +35,7 @@ __all__ = [
     "LinkCounts",
     "LinkKind",
     "Page",
+    "Relation",
     "StructuredData",
 ]
 
@@ -46,6 +48,7 @@ _HOMES = {
         "Image",
         "InsecureContent",
         "InsecureProblem",
+        "Relation",
         "StructuredData",
     ),
     "webtable.page.headers": ("Headers",),

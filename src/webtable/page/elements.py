@@ -1,4 +1,4 @@
-"""Elements of an HTML page: its headings, images, structured data, and what it loads or sends without encryption.
+"""Elements of an HTML page: headings, images, structured data, related pages, and what comes without encryption.
 
 They are read from the body when somebody asks, within the limits of `webtable.page.extract`, large pages in a process
 of their own. extruct reads structured data too, but a broken block of JSON-LD ends it, it has no limits, its tree is
@@ -118,8 +118,25 @@ class InsecureContent(NamedTuple):
     target: str
 
 
+class Relation(NamedTuple):
+    """A URL that the page *url* names as related to it; `position` counts those of the page from 1.
+
+    `rel` is `alternate` (the page in another language, `hreflang` as written, of a `<link>` in the head), `next` or
+    `prev` (of a `<link>` in the head, or of an `<a>`); `element` is `link` or `a`, and `target` what it leads to.
+    """
+
+    url: str
+    position: int
+    rel: str
+    element: str
+    hreflang: str | None
+    target: str
+
+
 class Elements(NamedTuple):
-    """What a page has of headings, images, structured data and insecure content, each in the order of the document.
+    """What a page has of headings, images, structured data, insecure content and relations.
+
+    Each is in the order of the document, but of relations those of the head come first.
 
     Left out is what stands in `<template>`, and in `<noscript>`, which is not read where scripts run. At most 50,000 of
     each kind and 4,194,304 characters are read (fewer of a small page, as `ReadLimits` says). `over` names the limit
@@ -130,6 +147,7 @@ class Elements(NamedTuple):
     images: tuple[Image, ...] = ()
     structured_data: tuple[StructuredData, ...] = ()
     insecure_content: tuple[InsecureContent, ...] = ()
+    relations: tuple[Relation, ...] = ()
     over: Over | None = None
 
 
@@ -162,7 +180,7 @@ def elements_of(
         too_much = Elements(over=exc.limit)
         _too_large.keep(key, too_much, getsizeof(too_much))
         return too_much
-    parts: list[Any] = [tuple(element._replace(url=url) for element in part) for part in answer[:4]]
+    parts: list[Any] = [tuple(element._replace(url=url) for element in part) for part in answer[:-1]]
     return Elements._make([*parts, answer.over])
 
 
@@ -185,6 +203,8 @@ _MAX_ITEM_STEPS: Final = 100_000
 """How many nodes all items of microdata may take: `itemref` may name the same ones in each."""
 _MAX_DEPTH: Final = 64
 """How deep items may lie in each other."""
+SEQUENCE: Final = {"next": "next", "prev": "prev", "previous": "prev"}
+"""The relations of pages that follow each other, by the values of `rel`."""
 _URL_SPACE: Final = "".join(map(chr, range(0x21)))
 _LAZY: Final = ("data-src", "data-lazy-src", "data-original", "data-lazy", "src")
 """The attributes that an image may have its URL in, in the order in which they count."""
@@ -243,6 +263,7 @@ class _Reader:
             (Image, self._images()),
             (StructuredData, self._structured_data()),
             (InsecureContent, self._insecure_content()),
+            (Relation, self._relations()),
         ]
         parts: list[Any] = []
         for record, values in readers:
@@ -446,6 +467,20 @@ class _Reader:
             for target in dict.fromkeys(map(self._absolute, () if is_http else references)):
                 if target.startswith("http:"):
                     yield "mixed content", tag, target
+
+    # --- Relations ----------------------------------------------------------------------------------------------------
+
+    def _relations(self) -> Iterator[tuple[str, str, str | None, str]]:
+        """Yield relation, element, language and target."""
+        head = self._tree.head
+        links = () if head is None else head.css("link[rel][href]")
+        for node in (*(link for link in links if link.mem_id not in self._unread), *self._nodes("a[rel][href]")):
+            attributes, tag = node.attributes, node.tag or ""
+            language = attributes.get("hreflang", "") or "" if "hreflang" in attributes else None
+            for rel in dict.fromkeys((attributes["rel"] or "").lower().split()):
+                is_language = rel == "alternate" and tag == "link" and language is not None
+                if (is_language or rel in SEQUENCE) and (target := self._absolute(attributes["href"])):
+                    yield SEQUENCE.get(rel, rel), tag, language, target
 
 
 def _candidates(srcset: str | None) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import islice, pairwise, repeat
 from sys import getsizeof
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -25,13 +26,13 @@ from webtable.errors import InvalidURL
 from webtable.page.body import as_utf8, encoding_of, is_html, is_text, is_xhtml
 from webtable.page.headers import main_and_other
 from webtable.page.parser_process import ParserProcess, TooMuch, Unavailable
-from webtable.page.parts import Facts, Link, LinkKind
+from webtable.page.parts import MOST_TO_ONE, Facts, Link, LinkKind
 from webtable.page.robots import rules_by_bot, rules_of_markup, text_by_bot, text_for_all
 from webtable.page.xhtml import html_of_xhtml
 from webtable.rowkey import MAX_WEB_KEY, join_url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
 
 # --- A page as it is parsed -------------------------------------------------------------------------------------------
@@ -48,10 +49,18 @@ MAX_ANCHOR = 500
 """How many characters of an anchor text are kept."""
 
 # One search for all, the heading too, as each walks through the whole page. Names of attributes take less of it than
-# those of elements: what is not wanted (`<link href>`) is left out afterwards.
-_LINKS = "[href], [http-equiv], iframe, frame, h1"
+# those of elements: what is not wanted (`<link href>`, `<img src>`) is left out afterwards. A header or footer of a
+# section is none of the page: https://www.w3.org/TR/html-aam-1.0/#el-header
+_SECTION = (
+    ":is(article, aside, main, nav, section, [role=article], [role=complementary], [role=main], [role=navigation], "
+    "[role=region])"
+)
+_OTHERS = (
+    f"[http-equiv], [src], h1, nav, main, aside, [role], header:not({_SECTION} header), footer:not({_SECTION} footer)"
+)
+_LINKS = f"[href], {_OTHERS}"
 # A jump inside the page is no link, and it is cheaper to leave it to the selector than to look at it.
-_LINKS_BUT_JUMPS = '[href]:not([href^="#"]:not(base)), [http-equiv], iframe, frame, h1'
+_LINKS_BUT_JUMPS = f'[href]:not([href^="#"]:not(base)), {_OTHERS}'
 _STRIPPED = "".join(map(chr, range(0x21)))
 _NO_PAGE = re.compile(r"(?:javascript|mailto|data|tel|blob|about):", re.IGNORECASE)
 _SHORT = 500
@@ -63,44 +72,56 @@ def _number_of(tag: str) -> int:
     return LexborHTMLParser(f"<{tag}>").css(tag)[0].tag_id
 
 
-_BASE, _AREA, _H1 = map(_number_of, ("base", "area", "h1"))
+_A, _BASE, _AREA, _H1 = map(_number_of, ("a", "base", "area", "h1"))
 _KINDS: dict[int, LinkKind] = {
-    _number_of("a"): "a",
+    _A: "a",
     _AREA: "a",
     _number_of("iframe"): "iframe",
     LexborHTMLParser("<frameset><frame>").css("frame")[0].tag_id: "frame",
     _number_of("meta"): "refresh",
 }
 """The kinds of links, by the numbers of their elements."""
+_NO_LANDMARKS = frozenset({*_KINDS, _BASE, _H1, *map(_number_of, ("link", "img", "script"))})
+_LANDMARKS = {_number_of(tag): tag for tag in ("nav", "header", "main", "aside", "footer")}
+_ROLES = {"navigation": "nav", "banner": "header", "main": "main", "complementary": "aside", "contentinfo": "footer"}
+"""What stands for an element with another name, by ARIA; a role that is not here makes it nothing of these."""
+
+
+_MAX_EMPTY_HEADINGS = 16
+"""How many headings of the first level may be empty before one that counts: a theme has one for its menu, say."""
 
 
 class Outlinks:
     """Collects the links of a page in the order of the document, until a limit is reached.
 
-    `base` is what references of the page are relative to, `heading` its first `<h1>`. *encoding* is that of the page,
-    in which queries of its links are sent.
+    `links` has how often each is there, of which those to one URL are bounded as by `different_links`. `base` is what
+    references of the page are relative to, `headings` its first `<h1>`s. *encoding* is that of the page, in which
+    queries of its links are sent.
     """
 
     def __init__(self, url: str, most_links: int, most_text: int, encoding: str = "utf-8") -> None:
         self._url: str = url
         self.base: str = url
-        self.heading: LexborNode | None = None
+        self.headings: list[LexborNode] = []
         self._encoding = encoding
         self._most_links = most_links
         self._room = most_text
         self._is_own = True
         self._directory = ""
         self._led_to: Callable[[str, str], str] = resolved
-        self.links: dict[str, Link] = {}
+        self.links: dict[tuple[str, str, str, LinkKind, str], int] = {}
+        self._numbers: dict[str, int] = {}
+        self._last: dict[str, tuple[str, str, str, LinkKind, str]] = {}
         self.over: Literal["links", "link_text"] | None = None
 
     def add_all(self, tree: LexborHTMLParser) -> None:
         """Add the links of *tree*."""
-        links = self.links
+        links, last = self.links, self._last
         # A name of a link and what it leads to; most pages link to most others several times.
         targets: dict[str, str] = {}
-        for node in self._nodes(tree):
-            kind = _KINDS.get(node.tag_id)
+        nodes, tags = self._nodes(tree)
+        for node, tag, position in zip(nodes, tags, _positions(nodes, tags), strict=False):
+            kind = _KINDS.get(tag)
             if kind is None:
                 continue
             attributes = node.attributes
@@ -116,31 +137,39 @@ class Outlinks:
                 target = targets[reference] = self._target(reference, targets)
             if not target:
                 continue
-            link = links.get(target)
-            if link is None:
-                self._add(node, target, attributes.get("rel"), kind)
-            elif kind == "a" != link.kind:
-                del links[target]  # a link counts before a frame with the same page
-                self._add(node, target, attributes.get("rel"), kind)
-            elif kind == link.kind and not link.anchor and (anchor := _anchor(node, kind)):
-                links[target] = link._replace(anchor=anchor)
-                self._room -= len(anchor)
+            if target in last:
+                links[last[target]] += 1
+                continue
+            rel = attributes.get("rel")
+            link = target, _anchor(node, tag), shortened(rel, MAX_ANCHOR).lower() if rel else "", kind, position
+            if link in links:
+                links[link] += 1
+            else:
+                self._add(link)
             if self.over:
                 return
 
-    def _nodes(self, tree: LexborHTMLParser) -> list[LexborNode]:
-        """Return the links of *tree*, its base being known then; jumps inside the page are left out."""
+    def _nodes(self, tree: LexborHTMLParser) -> tuple[list[LexborNode], list[int]]:
+        """Return the links and landmarks of *tree* with the numbers of their tags; jumps inside the page are left out.
+
+        The base of the page is known then.
+        """
         nodes = tree.css(_LINKS_BUT_JUMPS)
-        self.heading = next((node for node in nodes if node.tag_id == _H1), None)
-        if base := next((node for node in nodes if node.tag_id == _BASE), None):
-            self.base = resolved(self._url, base.attributes.get("href") or "") or self._url
+        tags = [node.tag_id for node in nodes]
+        if _H1 in tags:
+            first = tags.index(_H1)
+            of_level = (node for node, tag in zip(nodes[first:], tags[first:], strict=True) if tag == _H1)
+            self.headings = list(islice(of_level, _MAX_EMPTY_HEADINGS))
+        if _BASE in tags:
+            self.base = resolved(self._url, nodes[tags.index(_BASE)].attributes.get("href") or "") or self._url
             self._is_own = self.base in (self._url, resolved(self._url, ""))
             if not self._is_own:
                 nodes = tree.css(_LINKS)
+                tags = [node.tag_id for node in nodes]
         self._directory = self.base.partition("?")[0].rpartition("/")[0] + "/"
         # The pages of a directory have most of their links in common.
         self._led_to = _cached_target if len(self._directory) < _SHORT else resolved
-        return nodes
+        return nodes, tags
 
     def _target(self, reference: str, targets: dict[str, str]) -> str:
         """Return the URL that *reference* leads to, or "" for a jump inside the page and for what cannot be a page."""
@@ -163,14 +192,65 @@ class Outlinks:
             self.over = "link_text"
         return target
 
-    def _add(self, node: LexborNode, target: str, rel: str | None, kind: LinkKind) -> None:
+    def _add(self, link: tuple[str, str, str, LinkKind, str]) -> None:
         if len(self.links) >= self._most_links:
             self.over = self.over or "links"
             return
-        anchor = _anchor(node, kind)
-        rel = shortened(rel, MAX_ANCHOR).lower() if rel else ""
-        self.links[target] = Link(target, anchor, rel, kind)
-        self._room -= len(anchor) + len(rel)
+        target, anchor, rel, _, _ = link
+        number = self._numbers[target] = self._numbers.get(target, 0) + 1
+        self._room -= len(anchor) + len(rel) + (len(target) if number > 1 else 0)
+        self.links[link] = 1
+        if number == MOST_TO_ONE:
+            self._last[target] = link
+
+
+def _positions(nodes: list[LexborNode], tags: list[int]) -> Iterable[str]:
+    """Return for each of *nodes*, with their *tags*, in which landmark it is: the innermost one around it."""
+    landmarks: dict[int, int] = {}  # by the addresses of elements: the places of the innermost landmarks
+    starts, names = [0], {-1: ""}
+    for at, tag in enumerate(tags):
+        if tag not in _NO_LANDMARKS and (name := _landmark(nodes[at], tag)):
+            landmarks[nodes[at].mem_id] = at
+            starts.append(at)
+            names[at] = name
+    if not landmarks:
+        return repeat("")
+    positions = [""] * starts[1]
+    # Between two starts of landmarks these only end: what two links have in common, all between them have.
+    for start, stop in pairwise((*starts[1:], len(tags))):
+        pieces = [(start, stop - 1)]
+        while pieces:
+            low, high = pieces.pop()
+            innermost = _innermost(nodes[low], landmarks)
+            if innermost == _innermost(nodes[high], landmarks):
+                positions += [names[innermost]] * (high + 1 - low)
+            else:
+                middle = (low + high) // 2
+                pieces += (middle + 1, high), (low, middle)
+    return positions
+
+
+def _landmark(node: LexborNode, tag: int) -> str | None:
+    if (role := node.attributes.get("role")) is None:
+        return _LANDMARKS.get(tag)
+    return next((_ROLES[name] for name in role.lower().split() if name in _ROLES), None)
+
+
+def _innermost(node: LexborNode, landmarks: dict[int, int]) -> int:
+    """Return the place of the innermost landmark around *node* or that it is, -1 if there is none; note it there."""
+    path: list[int] = []
+    above: LexborNode | None = node
+    place = -1
+    while above is not None:
+        address = above.mem_id
+        if address in landmarks:
+            place = landmarks[address]
+            break
+        path.append(address)
+        above = above.parent
+    for address in path:
+        landmarks[address] = place
+    return place
 
 
 def resolved(base: str, reference: str) -> str:
@@ -231,12 +311,11 @@ def _refresh_of(node: LexborNode) -> str:
 _cached_target = lru_cache(maxsize=1 << 14)(resolved)
 
 
-def _anchor(node: LexborNode, kind: LinkKind) -> str:
-    if kind != "a":  # what is within an `<iframe>` is only markup
-        return shortened(node.attributes.get("title"), MAX_ANCHOR)
-    if node.tag_id == _AREA:
-        return shortened(node.attributes.get("alt"), MAX_ANCHOR)
-    return text_or_image(node, MAX_ANCHOR)
+def _anchor(node: LexborNode, tag: int) -> str:
+    if tag == _A:
+        return text_or_image(node, MAX_ANCHOR)
+    # What is within an `<iframe>` is only markup.
+    return shortened(node.attributes.get("alt" if tag == _AREA else "title"), MAX_ANCHOR)
 
 
 # What stands within a line: the words around any other element are apart, as on the screen. An element of a name with a
@@ -299,6 +378,11 @@ _MAX_STEPS = 20_000
 
 def _text_of(node: LexborNode, most_steps: int = _MAX_STEPS) -> str:
     """The text of *node*, with a space where an element ends that is not within the line."""
+    child = node.first_child
+    while child is not None and child.next is None:
+        if (text := child.text_content) is not None and "{" not in text:
+            return text
+        child = child.first_child
     text = node.text(separator="\0")
     # One piece of text is the rule; braces may be a style, which has no words.
     if "\0" not in text and "{" not in text:
@@ -331,7 +415,8 @@ def text_or_image(node: LexborNode, limit: int, most_steps: int = _MAX_STEPS) ->
 
     At most *most_steps* nodes are looked at for the text.
     """
-    if text := shortened(_text_of(node, most_steps), limit):
+    text = _text_of(node, most_steps)
+    if text := " ".join(text.split()) if len(text) <= limit else shortened(text, limit):
         return text
     image = node.css_first('img[alt]:not([alt=""])')
     return "" if image is None else shortened(image.attributes["alt"], limit)
@@ -347,11 +432,11 @@ def shortened(text: str | None, limit: int) -> str:
     return " ".join(text.lstrip()[: 8 * limit].split())[:limit].rstrip()
 
 
-def facts_of(tree: LexborHTMLParser, base: str, heading: LexborNode | None) -> Facts:
+def facts_of(tree: LexborHTMLParser, base: str, headings: Sequence[LexborNode]) -> Facts:
     """The facts that the page *tree* says of itself; *base* is the URL that its relative ones are resolved against.
 
-    The first of several counts, but of robots all do, as for crawlers. Only the head is asked, as crawlers do: what
-    stands in the body may be what somebody else has written into the page.
+    The first of several counts, but of robots all do, as for crawlers, and of *headings* the first that has a text.
+    Only the head is asked, as crawlers do: what stands in the body may be what somebody else has written into the page.
     """
     description = None
     canonicals: list[str] = []
@@ -377,7 +462,7 @@ def facts_of(tree: LexborHTMLParser, base: str, heading: LexborNode | None) -> F
         description=description,
         robots=text_for_all(rules, MAX_FACT),
         robots_by_bot=text_by_bot(rules, MAX_FACT),
-        h1=None if heading is None else text_or_image(heading, MAX_FACT) or None,
+        h1=next(filter(None, (text_or_image(heading, MAX_FACT) for heading in headings)), None),
         language=None if root is None else _text((root.attributes.get("lang") or "").lower()),
     )
 
@@ -456,13 +541,13 @@ def extract(
     """The facts of the HTML page *body* at *url*, its links and its charset.
 
     *charset* is the one that the response named, *content_type* its media type: XHTML is read as XML, if it is
-    well-formed. The links are in the order of the document, one for each canonical
-    http or https URL, with its first anchor text that is not empty (or the alternative text of its image) and its first
-    `rel`. Bad input is no error: what cannot be read is left out. A page over one of *limits* has no facts and no
-    links, or only the first links, and `over` names the limit.
+    well-formed. The links are in the order of the document, with the canonical http or https URLs that they lead to,
+    their anchor texts (or the alternative text of the image), their `rel` and position; equal ones are one, with how
+    many `times` it is there. Bad input is no error: what cannot be read is left out. A page over one of *limits* has
+    no facts and no links, or only the first links, and `over` names the limit.
 
     >>> extract(b"<a href='/b#top' rel=Nofollow> the <i>next</i></a>", "https://example.com/a").outlinks
-    (Link(url='https://example.com/b', anchor='the next', rel='nofollow', kind='a'),)
+    (Link(url='https://example.com/b', anchor='the next', rel='nofollow', kind='a', position='', times=1),)
     """
     over: Over = "parsed"
     if len(body) <= limits.parsed:
@@ -640,9 +725,8 @@ def _extracted(page: ParserInput, html: bytes, encoding: str) -> Extract:
     tree = LexborHTMLParser(html, options=_WITHOUT_EVENTS)
     outlinks = Outlinks(page.url or "", page.links, min(page.link_text, 65_536 + 4 * len(page.body)), encoding)
     outlinks.add_all(tree)
-    return Extract(
-        facts_of(tree, outlinks.base, outlinks.heading), tuple(outlinks.links.values()), encoding, outlinks.over
-    )
+    links = tuple(Link(*link, times) for link, times in outlinks.links.items())
+    return Extract(facts_of(tree, outlinks.base, outlinks.headings), links, encoding, outlinks.over)
 
 
 def _main_content(html: bytes) -> MainContent:

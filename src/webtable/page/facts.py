@@ -27,7 +27,7 @@ from webtable.page.headers import (
     single_value,
 )
 from webtable.page.page import Page, with_header_fields
-from webtable.page.parts import SAID, SHARED, HTMLFacts, Link, SharedFact, first_links
+from webtable.page.parts import SAID, SHARED, HTMLFacts, Link, SharedFact, different_links
 from webtable.page.robots import rules_by_bot, text_by_bot, text_for_all
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _with_extract(page: Page, extracted: Extract) -> Page:
         outlinks = extracted.outlinks
         reference = refresh_reference(page.headers["refresh"]) if "refresh" in page.headers else ""
         if reference and (target := resolved(page.url, reference)):
-            outlinks = first_links((*outlinks, Link(target, kind="refresh")))
+            outlinks = different_links((*outlinks, Link(target, kind="refresh")))
     only_html = [name for name in SAID if name not in SHARED and getattr(page, name) is None]
     return msgspec.structs.replace(
         page,

@@ -34,6 +34,7 @@ _CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';,]+)""", re.IGNORECASE)
 # A link of the header Link and its parameters (RFC 8288, section 3), and the value of one parameter.
 _LINK = re.compile(r"<([^<>]*)>([^<]*)")
 _CLIENTS = "give a response of httpx, requests, aiohttp or Scrapy"
+_HREFLANG = re.compile(r""";\s*hreflang\s*=\s*(?:"([^"]*)"|([^\s;,"]+))""", re.IGNORECASE)
 _REL = re.compile(r""";\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))""", re.IGNORECASE)
 
 
@@ -286,18 +287,28 @@ def redirect_target(url: str, location: str | None) -> str | None:
         return None
 
 
+def header_links(links: str | None) -> Iterator[tuple[str, list[str], str | None]]:
+    """Yield reference, relations and `hreflang` of each link in the value *links* of the header Link.
+
+    >>> list(header_links('</de>; rel="alternate"; hreflang=de-AT, </style.css>; rel=preload'))
+    [('/de', ['alternate'], 'de-AT'), ('/style.css', ['preload'], None)]
+    """
+    for reference, parameters in _LINK.findall(links or ""):
+        if rel := _REL.search(parameters):
+            language = _HREFLANG.search(parameters)
+            rels = (rel[1] or rel[2]).lower().split()
+            yield reference.strip(), rels, language and (language[1] or language[2] or "")
+
+
 def canonical_links(url: str, links: str | None) -> Iterator[str]:
     """Yield where the header Link says that the content of *url* has its own place.
 
     >>> [*canonical_links("https://example.com/a.pdf?v=1", '</style.css>; rel=preload, </a.pdf>; rel="canonical"')]
     ['https://example.com/a.pdf']
     """
-    for reference, parameters in _LINK.findall(links or ""):
-        rel = _REL.search(parameters)
-        if rel and "canonical" in (rel[1] or rel[2]).lower().split():
-            target = redirect_target(url, reference.strip())
-            if target:
-                yield target
+    for reference, rels, _ in header_links(links):
+        if "canonical" in rels and (target := redirect_target(url, reference)):
+            yield target
 
 
 def main_and_other(canonicals: Iterable[str | None]) -> tuple[str | None, str | None]:

@@ -29,6 +29,7 @@ from webtable.page.headers import (
 from webtable.page.methods import DEFAULT_METHODS, GET, request_of_response, stored_url
 from webtable.page.parts import (
     SAID,
+    SHARED,
     Bookkeeping,
     HTMLFacts,
     IndexStatus,
@@ -297,10 +298,8 @@ class Page(
         rules = rules_for(self.robots, self.robots_by_bot, name) if self.robots or self.robots_by_bot else []
         if is_noindex(rules, self.fetched_at):
             return "noindex", ", ".join(rules)
-        if self.canonical is not None and self.canonical != self.url and self.other_canonical is None:
-            target = canonical_or_none(self.canonical)
-            if target not in (None, self.url, canonical_or_none(self.url)):
-                return "canonicalised", target
+        if self.canonical is not None and (target := canonicalised_to(self)) is not None:
+            return "canonicalised", target
         media, body = media_of(self), self.body
         if media and not is_html(media):
             return "not html", media
@@ -311,6 +310,15 @@ class Page(
         if media or (body is not None and is_text(body, charset_of(self), None)):
             return "indexable", None
         return "not html", None  # its type is found when it is stored, if it may be HTML
+
+    @property
+    def from_headers(self) -> tuple[str, ...]:
+        """Which of its facts its HTML does not say, but its headers (or whoever stored it), as in `("robots",)`."""
+        html = self._html_facts
+        if html is None:  # the fields are what the HTML says
+            return ()
+        others = (name for name in SHARED if getattr(self, name) not in (None, html.get(name)))
+        return tuple(name for name in others if not (name == "language" and self.language_detected))
 
     @property
     def title_pixels(self) -> int | None:
@@ -366,8 +374,21 @@ class Page(
         return None if content is None else content.text
 
     @property
+    def text_length(self) -> int | None:
+        """How many characters its `text` has; None where that is None."""
+        text = self.text
+        return None if text is None else len(text)
+
+    @property
+    def text_ratio(self) -> float | None:
+        """Which share of its markup is text: the characters of `text` by those of `html`; None where either is."""
+        html = self.html
+        length = self.text_length if html else None
+        return None if length is None or not html else length / len(html)
+
+    @property
     def elements(self) -> Elements | None:
-        """Its headings, images, structured data and insecure content; None for another type, and without a body.
+        """Its headings, images, structured data and related pages; None for another type, and without a body.
 
         The body is parsed each time, with the limits of `text`; `over` names the one that it is over.
         """
@@ -437,6 +458,17 @@ def _bot_name(bot: str) -> str:
     return bot
 
 
+def canonicalised_to(page: Page) -> str | None:
+    """Return the one other URL that *page* names as the one for its content, canonical; None if it names none.
+
+    Of two that disagree search engines obey neither.
+    """
+    if page.canonical is None or page.canonical == page.url or page.other_canonical is not None:
+        return None
+    target = canonical_or_none(page.canonical)
+    return None if target in (page.url, canonical_or_none(page.url)) else target
+
+
 def charset_of(page: Page) -> str | None:
     """Return the `charset` of *page*, or else the one that its header names."""
     return page.charset or media_type(page.headers.get("content-type"))[1]
@@ -500,4 +532,4 @@ def memory_of(page: Page) -> int:
     # In lists and by `map`: this is done for every page, and generators take twice as long.
     size += sum(map(len, headers)) + sum(map(len, headers.values()))
     size += sum([len(text) for name in SAID if (text := getattr(page, name))])
-    return size + sum([_LINK_BYTES + len(url) + len(anchor) for url, anchor, _, _ in links]) if links else size
+    return size + sum([_LINK_BYTES + len(url) + len(anchor) for url, anchor, _, _, _, _ in links]) if links else size

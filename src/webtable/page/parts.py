@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Never, get_args
 
@@ -103,29 +104,57 @@ class Link(NamedTuple):
     anchor: str = ""
     rel: str = ""
     kind: str = "a"
+    position: str = ""
+    """The landmark of the page that it is in, the innermost one: `nav`, `header`, `main`, `aside`, `footer`, or ""."""
+    times: Size = 1
+    """How often the page has it. A page has at most 16 different links to a URL: the last counts all after it, too."""
 
     def __str__(self) -> str:
         return f"{self.url} {self.anchor}".rstrip()
 
 
-def first_links(links: Iterable[Link]) -> tuple[Link, ...]:
-    """Return one link for each URL of *links*: the first `a`, else the first that leads to a page, else the first."""
-    first: dict[str, Link] = {}
+MOST_TO_ONE = 16
+"""How many different links of a page to one URL are kept: each inlink has all of them in one cell."""
+
+
+def different_links(links: Sequence[Link]) -> tuple[Link, ...]:
+    """Return *links*, equal ones as one with the sum of their `times`.
+
+    Of more than `MOST_TO_ONE` to one URL the first are returned, and the last of these counts the others.
+    """
+    # Nearly always they are what was found in a page, where this was done.
+    if (
+        len({link[:5] for link in links}) == len(links)
+        and max(Counter(link[0] for link in links).values(), default=0) <= MOST_TO_ONE
+    ):
+        return tuple(links)
+    different: dict[Link, int] = {}
+    to_one: dict[str, list[Link]] = {}
     for link in links:
-        kept = first.setdefault(link.url, link)
-        if kept.kind != "a" and (link.kind == "a" or (link.kind in PAGE_KINDS and kept.kind not in PAGE_KINDS)):
-            first[link.url] = link
-    return tuple(first.values())
+        bare = link._replace(times=1)
+        if bare not in different:
+            others = to_one.setdefault(link.url, [])
+            if len(others) < MOST_TO_ONE:
+                others.append(bare)
+            bare = others[-1]
+        different[bare] = different.get(bare, 0) + link.times
+    return tuple(link._replace(times=times) for link, times in different.items())
 
 
-def links_as_lists(links: Iterable[Link]) -> list[tuple[str, ...]]:
-    """Return *links* as cells have them: `[url, anchor, rel]`, with the kind if that is not `a`.
+def links_as_lists(links: Iterable[Link]) -> list[tuple[Any, ...]]:
+    """Return *links* as cells have them: `[url, anchor, rel, kind, position, times]`, without what is usual at the end.
 
-    >>> links_as_lists([Link("https://example.com/"), Link("https://example.com/menu", kind="frame")])
-    [('https://example.com/', '', ''), ('https://example.com/menu', '', '', 'frame')]
+    >>> links_as_lists([Link("https://example.com/"), Link("https://example.com/menu", kind="frame", times=2)])
+    [('https://example.com/', '', ''), ('https://example.com/menu', '', '', 'frame', '', 2)]
     """
     # So the digest of links is what it was before they had a kind.
-    return [link[:3] if link[3] == "a" else tuple(link) for link in links]
+    return [
+        (link[:3] if link[3] == "a" else link[:4]) if link[4:] == _USUAL else link[:5] if link[5] == 1 else tuple(link)
+        for link in links
+    ]
+
+
+_USUAL = ("", 1)
 
 
 class Facts(NamedTuple):

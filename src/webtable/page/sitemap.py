@@ -30,6 +30,8 @@ MAX_URLS: Final = 50_000
 """The most URLs of a sitemap, by the protocol."""
 _PIECE = 1 << 18
 _MAX_TEXT = 8_192
+MAX_ALTERNATES: Final = 1_000
+"""How many versions in other languages are read of one page."""
 _MAX_NAMES = 1_000
 _MAX_DEPTH = 32
 _BLANK = "\ufeff \t\r\n"
@@ -42,6 +44,8 @@ class SitemapEntry(NamedTuple):
     lastmod: str | None = None
     is_sitemap: bool = False
     """Whether it is that of a further sitemap."""
+    alternates: tuple[tuple[str, str], ...] = ()
+    """Its first 1,000 versions in other languages (`<xhtml:link rel="alternate">`): `hreflang` and `href` of each."""
 
 
 _FIELDS: Final = {
@@ -63,7 +67,7 @@ def sitemap_entries(body: bytes, charset: str | None = None) -> Iterator[Sitemap
     Raises `FormatError`, after the entries before, where it cannot be read on, and where it ends at a limit.
 
     >>> list(sitemap_entries(b"<urlset><url><loc>https://example.com/</loc></url></urlset>"))
-    [SitemapEntry(url='https://example.com/', lastmod=None, is_sitemap=False)]
+    [SitemapEntry(url='https://example.com/', lastmod=None, is_sitemap=False, alternates=())]
     """
     texts = _decoded(_inflated(body), charset)
     first = next(texts, "").lstrip(_BLANK)  # before an XML declaration there must be nothing, and often is
@@ -139,7 +143,7 @@ def _in_xml(texts: Iterator[str]) -> Iterator[SitemapEntry]:
 class _Reader:
     """Finds the entries of an XML document by the paths of names that lead to their elements.
 
-    Elements of extensions (images, videos, news, alternates) have other paths. Namespaces are not looked up: a prefix
+    Elements of extensions (images, videos, news) have other paths. Namespaces are not looked up: a prefix
     that nobody declared is common, and harmless here.
     """
 
@@ -153,6 +157,7 @@ class _Reader:
         self._names: list[str] = []
         self._prefix = ""
         self._fields: dict[str, str] = {}
+        self._alternates: list[tuple[str, str]] = []
         self._text = ""
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
@@ -167,7 +172,11 @@ class _Reader:
         names.append(name.removeprefix(self._prefix))
         path, self._text = "/".join(names), ""
         if path in _ENTRIES:
-            self._fields = {}
+            self._fields, self._alternates = {}, []
+        elif len(names) == 3 and path.startswith("urlset/url/") and name.rpartition(":")[2] == "link":
+            language, rels = attributes.get("hreflang"), attributes.get("rel", "").lower().split()
+            if language is not None and "alternate" in rels and len(self._alternates) < MAX_ALTERNATES:
+                self._alternates.append((language[:100], attributes.get("href", "")[: _MAX_TEXT + 1]))
         elif path == "feed/entry/link" and attributes.get("rel", "alternate") == "alternate":
             self._fields["url"] = attributes.get("href", "")[:_MAX_TEXT]
 
@@ -180,7 +189,8 @@ class _Reader:
         self._names.pop()
         if path in _ENTRIES:
             fields, is_sitemap = self._fields, path == "sitemapindex/sitemap"
-            self.entries.append(SitemapEntry(fields.get("url", ""), fields.get("lastmod") or None, is_sitemap))
+            lastmod, alternates = fields.get("lastmod") or None, tuple(self._alternates)
+            self.entries.append(SitemapEntry(fields.get("url", ""), lastmod, is_sitemap, alternates))
         elif path in _FIELDS:
             text = self._text.strip()
             if _FIELDS[path] == "url":

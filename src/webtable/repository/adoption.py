@@ -181,7 +181,8 @@ def _links(value: bytes) -> list[Link]:
 def _link(entry: str | Sequence[Any] | Mapping[str, Any]) -> Link:
     if isinstance(entry, Mapping):
         entry = (entry.get("url", entry.get("href")), entry.get("anchor", entry.get("text")), entry.get("rel"))
-    return Link(*(str(text or "") for text in ([entry] if isinstance(entry, str) else entry[:3])))
+    url, anchor, rel = (*(str(text or "") for text in ([entry] if isinstance(entry, str) else entry[:3])), "", "")[:3]
+    return Link(url, anchor, rel)
 
 
 _TEXTS = ("url", "title", "content_type", "charset", "etag", "redirect_to", "canonical", "description", "language")

@@ -28,7 +28,7 @@ from webtable.repository.links.inlink_cells import PAST, with_self_links
 from webtable.repository.maintenance.delete import Deletion
 from webtable.repository.page_storage.cells import NARROW, PIECE, pack, together
 from webtable.repository.page_storage.codec import PackedVersion, check_body
-from webtable.repository.page_storage.state import Deleted, KeyedPage, PageWrite, Stored, Version
+from webtable.repository.page_storage.state import Deleted, KeyedPage, PageWrite, Stored, Version, brought
 from webtable.repository.partitions.processes import PartTask, TableAddress, Whole, check_workers, done_by, parts_of
 from webtable.repository.questions.page import versions_in
 from webtable.repository.reading.read_ahead import MOST_KEPT
@@ -318,8 +318,7 @@ def _comparable(versions: Sequence[Version]) -> list[object]:
 
 
 def _brought(version: Version) -> tuple[object, ...]:
-    capture = version.capture
-    return version.at, capture.digest, capture.status, capture.redirect_to
+    return version.at, *brought(version.capture)
 
 
 # --- Pages ------------------------------------------------------------------------------------------------------------

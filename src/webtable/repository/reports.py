@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from webtable.repository.failed_fetches import FailedFetch
     from webtable.repository.links.links import BrokenLink
     from webtable.repository.metrics import Metrics
-    from webtable.repository.questions.changes import Change, ChangeKind
+    from webtable.repository.questions.changes import Change, ChangeKind, IgnoredContent
     from webtable.repository.questions.findings import Finding
     from webtable.repository.questions.redirect_chains import RedirectChain
     from webtable.repository.questions.sitemaps import SitemapURL
@@ -115,7 +115,15 @@ class SiteTable(Protocol):
         """Return the problems with titles."""
 
     def changes(
-        self, site: Site, /, *, since: datetime, until: datetime, met_since: datetime, kind: Collection[ChangeKind]
+        self,
+        site: Site,
+        /,
+        *,
+        since: datetime,
+        until: datetime,
+        met_since: datetime,
+        kind: Collection[ChangeKind],
+        ignore: IgnoredContent | None,
     ) -> Results[Change]:
         """Return the changes of pages between two moments."""
 
@@ -483,7 +491,7 @@ _OUTLINES: dict[ChangeKind, Outline] = {
     ),
     "changed": (
         "Changed",
-        "Pages whose content, status or redirect target is not the same as before.",
+        "Pages whose content, status, redirect target, or what they say of themselves is not the same as before.",
         (_URL, Heading("what", "text"), _STATUS, _TITLE, _SIZE),
     ),
 }
@@ -536,6 +544,7 @@ def compare(
     *,
     since: Moment | Crawl | None = None,
     until: Moment | Crawl | None = None,
+    ignore: IgnoredContent | None = None,
     most: int = MOST,
     program: str = "webtable",
     on_progress: Progress | None = None,
@@ -544,10 +553,10 @@ def compare(
 
     *until* is now by default. A row of `WebTable.crawls` stands for the moment when that crawl ended, and as *until*
     also for when it began: what it did not meet is missing. Without both they are the last two crawls of the site.
-    `WebTable.changes` defines new, gone, moved, missing and changed; the first *most* pages of each are listed with
-    their former values. *program* is the name of the command line, for the commands that list the rest. *on_progress*
-    is called with the number of pages compared. Raises `InvalidURL`, `InvalidArgument` and `StoreError`; `DamagedRow`
-    if the table is strict.
+    `WebTable.changes` defines new, gone, moved, missing and changed, and *ignore*; the first *most* pages of each are
+    listed with their former values. *program* is the name of the command line, for the commands that list the rest.
+    *on_progress* is called with the number of pages compared. Raises `InvalidURL`, `InvalidArgument` and `StoreError`;
+    `DamagedRow` if the table is strict.
     """
     check_most(most)
     now = clock.now()
@@ -557,15 +566,16 @@ def compare(
     met = until.begin if isinstance(until, Crawl) else None
     first, last = moments(since=_end_of(since), until=_end_of(until)).values()
     first_rows, by_field = {kind: FirstRows(most) for kind in _OUTLINES}, Counter[str]()
-    answer = table.changes(site, since=first, until=last, met_since=met, kind=CHANGE_KINDS)  # type: ignore[arg-type]
+    period: Any = {"since": first, "until": last, "met_since": met}
+    answer = table.changes(site, **period, kind=CHANGE_KINDS, ignore=ignore)
     for change in counting(answer, on_progress):
         counts[change.kind] += 1
         if change.kind != "unchanged":
             first_rows[change.kind].add(*_row(change))
         if change.kind in ("gone", "moved", "changed"):
-            by_field.update(change.fields)
+            by_field.update(change.changed)
     times = _times(since=first or now, until=last, met_since=met)
-    command = f"{program} changes {shlex.quote(named)} {times}"
+    command = f"{program} changes {shlex.quote(named)} {times}{f' --ignore {ignore}' if ignore else ''}"
     sections = (
         Section(kind, *_OUTLINES[kind], f"{command} --kind {kind}").filled(rows) for kind, rows in first_rows.items()
     )
@@ -618,7 +628,7 @@ def _row(change: Change) -> tuple[object, ...]:
         case "missing":
             return change.url, after and after.status, after and after.title, after and after.fetched_at
     pairs = [_pair(name, before, after) for name in ("status", "title", "size")]
-    what = "the former version is no longer kept" if before is None or after is None else ", ".join(change.fields)
+    what = "the former version is no longer kept" if before is None or after is None else ", ".join(change.changed)
     return change.url, what, *pairs
 
 

@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin, urlsplit
 
+from webtable.answers import Change
 from webtable.errors import DamagedRow
 from webtable.explorer.page_model import URL, PagePart, Rows, View, ViewRequest, facts
 from webtable.explorer.views.keys import pieces_of
@@ -54,9 +55,16 @@ def versions(request: ViewRequest, table: WebTable, url: str, limit: int | None 
         new = exact(page.fetched_at)
         return request.link("/page/diff", url=url, old=before[new], new=new) if new in before else None
 
+    older = {exact(new.fetched_at): old for new, old in pairwise(pages)}
+
+    def changed(page: Page) -> str | None:
+        old = older.get(exact(page.fetched_at))
+        return None if old is None else ", ".join(Change("changed", url, old, page).changed)
+
     columns = (
         column("date", "moment", of="fetched_at"),
         column("status", "status"),
+        column("changed", of=changed),
         column("size", "bytes"),
         column("title", "title"),
         column("digest", "digest"),
@@ -108,7 +116,7 @@ def _side_by_side(difference: Difference) -> Rows:
         rows.append(("body", difference.text[0], None, None))
     for compared in LISTINGS["pages"].columns.chosen():
         old, new = compared.shown(difference.old), compared.shown(difference.new)
-        if old != new and compared.name not in _COMPARED_ALREADY:
+        if old != new and compared.name not in _COMPARED_ALREADY and compared.name not in difference.facts:
             rows.append(("capture", compared.name, old, new))
     columns = [column(name, of=itemgetter(number)) for number, name in enumerate(_SIDES)]
     return Rows(columns, rows, empty="Text, links and headers are the same.")

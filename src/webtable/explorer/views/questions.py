@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webtable.errors import InvalidArgument, WebTableError
 from webtable.explorer.page_model import PagePart, Rows, View, ViewRequest
 from webtable.explorer.rendering import words
-from webtable.questions import LISTINGS, Limited, Listing, ListingOption
+from webtable.questions import LISTINGS, Limited, Listing, ListingOption, read_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -84,7 +84,7 @@ class ListingRequest:
         self._limit = limit if self._request.is_file else min(limit or ROWS, MOST_ROWS)
         names = [name for name in ",".join(texts.get("columns", ())).replace(" ", "").split(",") if name] or None
         if listing.is_of_pages and names:
-            arguments["columns"] = names  # the others are not read
+            arguments["columns"] = read_for(names)  # the others are not read
         if names is None and not self._request.is_file:
             names = list(listing.columns.listed)
         is_json = self._request.ending.startswith("json")

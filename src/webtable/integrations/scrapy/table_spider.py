@@ -37,6 +37,8 @@ MAX_SITEMAP_URLS: Final = 50_000
 MAX_SITEMAPS: Final = 10_000
 """How many sitemaps of a crawl are read; they are read one by one, each when the URLs of the last are requested."""
 _GZIP: Final = b"\x1f\x8b"
+# The target of a redirect is linked to by it: once it is stored, no other redirect requests it again, nor a loop.
+_NOT_FOLLOWED: Final = {"dont_redirect": True}
 _PORT: Final = re.compile(r":\d+$")
 
 
@@ -123,7 +125,7 @@ class TableSpider(WebTableStart):
         for site in self._sites:
             async for request in self.outdated_requests(self.outdated_after, site):
                 for _ in self._taken({request.url} - {*self.start_urls}):
-                    yield request.replace(errback=self.failed)
+                    yield request.replace(errback=self.failed, meta=request.meta | _NOT_FOLLOWED)
 
     def parse(self, response: Response, **kwargs: Any) -> None:
         """Leave the links of *response* to the table: it is stored with them."""
@@ -201,7 +203,7 @@ class TableSpider(WebTableStart):
         while self._listed:
             urls = [self._listed.popleft() for _ in range(min(AT_ONCE, len(self._listed)))]
             for url in self._taken(await table.read(partial(_not_stored, urls))):
-                yield scrapy.Request(url, errback=self.failed, meta={"depth": 0})
+                yield scrapy.Request(url, errback=self.failed, meta={**_NOT_FOLLOWED, "depth": 0})
                 count += 1
         if count:
             return
@@ -210,11 +212,11 @@ class TableSpider(WebTableStart):
             yield scrapy.Request(self._sitemaps.popleft(), callback=self.parse_sitemap, meta=meta)
             return
         while not count:
-            of_level = None if self._level is None else {"depth": self._level}
+            of_level = {} if self._level is None else {"depth": self._level}
             for site in self._sites:
                 async for request in self.discovered_requests(site, self._level):
                     for _ in self._taken([request.url]):
-                        yield request.replace(errback=self.failed, meta=of_level)
+                        yield request.replace(errback=self.failed, meta=_NOT_FOLLOWED | of_level)
                         count += 1
             if not count and not self._rises():
                 return

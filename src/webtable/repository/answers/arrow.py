@@ -73,7 +73,18 @@ def type_of(kind: Type) -> pa.DataType:
         "strings": pa.list_(text),
         "headers": pa.map_(text, text),
         "cells": pa.map_(text, pa.binary()),
-        "links": pa.list_(pa.struct([("url", text), ("anchor", text), ("rel", text), ("kind", text)])),
+        "links": pa.list_(
+            pa.struct(
+                [
+                    ("url", text),
+                    ("anchor", text),
+                    ("rel", text),
+                    ("kind", text),
+                    ("position", text),
+                    ("times", pa.int64()),
+                ]
+            )
+        ),
         "counts": pa.struct([*counts, ("counted_at", time)]),
     }
     return types[kind]

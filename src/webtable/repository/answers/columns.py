@@ -41,10 +41,11 @@ _OF_COUNTS = ("inlinks", "internal", "external", "self_links", "counted_at")
 _OF_URL = ("host", "host_reversed", "registered_domain", "scheme", "path", "query")
 _INTERNAL = set(Bookkeeping.__struct_fields__) - {"content_at", "only_self_links"}
 COMPUTED: Final = {
-    "text": "body",
+    **dict.fromkeys(("text", "text_length", "text_ratio"), "body"),
     **dict.fromkeys(_OF_COUNTS, "link_counts"),
     **dict.fromkeys(_OF_URL, "url"),
     **dict.fromkeys(("index_status", "index_reason"), "status"),
+    "from_headers": "robots",
     "title_pixels": "title",
     "description_pixels": "description",
 }
@@ -383,8 +384,11 @@ PAGES = declared(
     *_COUNTS,
     column("index_status", is_usual=False, heading="index", width=13),
     column("index_reason", is_usual=False, heading="because of", share=2),
+    column("from_headers", "urls", lambda page: list(page.from_headers) or None, is_usual=False, heading="by headers"),
     column("title_pixels", "count", is_usual=False, width=12),
     column("description_pixels", "count", is_usual=False, width=18),
+    column("text_length", "count", is_usual=False, width=11),
+    column("text_ratio", "fraction", is_usual=False),
     listed=("url", "status", "size", "fetched_at", "title"),
     read_again=("headers", "body", "outlinks"),
 )

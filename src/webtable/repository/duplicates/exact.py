@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar, get_args
 
 from webtable.errors import InvalidArgument
 from webtable.repository.answers.columns import PAGES, column, declared
@@ -71,6 +71,9 @@ DUPLICATES = Listing(
     help="List the other pages with exactly the content of a page.",
     is_of_pages=True,
 )
+FACETS = ListingOption(
+    "facets", "Only indexable pages, in groups of URLs with one path that differ in their query.", "flag", default=False
+)
 LISTING = Listing(
     "duplicate_groups",
     DUPLICATE_GROUPS,
@@ -78,11 +81,13 @@ LISTING = Listing(
     options=(
         SITE,
         ListingOption("by", "What they have in common.", default="content", choices=get_args(Sameness)),
+        FACETS,
     ),
     examples=(
         "webtable duplicate-groups example.com --limit 20",
         "webtable duplicate-groups example.com --by title --format csv > titles.csv",
         "webtable duplicate-groups all --order bytes",
+        "webtable duplicate-groups example.com --facets",
     ),
     help="""List the groups of pages that have the same content, or the same title: the group with the most pages first.
 
@@ -144,19 +149,40 @@ class DuplicateGroupsQuestion(GroupsQuestion[DuplicateGroup]):
 
     listing = LISTING
 
-    def __init__(self, context: TableContext, scope: Scope, window: Window, by: Sameness) -> None:
+    def __init__(self, context: TableContext, scope: Scope, window: Window, by: Sameness, *, facets: bool) -> None:
         super().__init__(context, scope, window)
         if by not in get_args(Sameness):
             raise InvalidArgument(f"by={by!r} must be one of {', '.join(get_args(Sameness))}")
         self.by: Sameness = by
-        self.title: str = f"{self.pages.label} in groups of the same {by}"
+        self.facets = facets
+        self.title: str = f"{self.pages.label} in groups of the same {by}{OF_FACETS if facets else ''}"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[DuplicateGroup]:
-        valued = ((value_of(page, self.by), page) for page in self.pages.all(damage) if is_content(page))
-        members = ((value, self.pages.by_url(page.url), size_of(page)) for value, page in valued if value)
+        stored = filter(is_facet if self.facets else is_content, self.pages.all(damage))
+        valued = ((value_of(page, self.by), page) for page in stored)
+        members = (
+            # No address has the end of a line.
+            (value + b"\n" + path_of(page) if self.facets else value, self.pages.by_url(page.url), size_of(page))
+            for value, page in valued
+            if value
+        )
         with TemporaryTables() as scratch:
             for value, pages, size, urls in groups(scratch, members, self.window.order, after):
-                yield DuplicateGroup(self.by, value.decode("utf-8", "surrogatepass"), pages, size, urls)
+                shared = value.rpartition(b"\n")[0] if self.facets else value
+                yield DuplicateGroup(self.by, shared.decode("utf-8", "surrogatepass"), pages, size, urls)
+
+
+OF_FACETS: Final = " and path, that search engines may list"
+
+
+def is_facet(page: Page) -> bool:
+    """Whether *page* counts among those that differ in their query alone: search engines may list it."""
+    return page.index_status == "indexable"
+
+
+def path_of(page: Page) -> bytes:
+    """Return the URL of *page* without its query."""
+    return page.url.partition("?")[0].encode()
 
 
 def size_of(page: Page) -> int:

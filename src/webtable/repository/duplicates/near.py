@@ -9,6 +9,7 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
 import msgspec
+from blake3 import blake3
 
 from webtable._recent import RecentValues
 from webtable.errors import DamagedRow, InvalidArgument
@@ -16,7 +17,7 @@ from webtable.page.page import BLANK, Page
 from webtable.repository.answers.columns import column, column_names, declared, fields_of, page_in, records_with
 from webtable.repository.answers.listing import SITE, URL, Listing, ListingOption
 from webtable.repository.arguments import LIKE
-from webtable.repository.duplicates.exact import GroupsQuestion, groups, size_of
+from webtable.repository.duplicates.exact import FACETS, OF_FACETS, GroupsQuestion, groups, is_facet, path_of, size_of
 from webtable.repository.indexes.index import SIMILARITY, place_of
 from webtable.repository.page_storage.cells import BODY_ROWS
 from webtable.repository.questions.findings import is_content
@@ -258,9 +259,10 @@ GROUPS_LISTING = Listing(
     "near_duplicate_groups",
     NEAR_DUPLICATE_GROUPS,
     orders=("pages", "bytes"),
-    options=(SITE, AT_LEAST),
+    options=(SITE, AT_LEAST, FACETS),
     examples=(
         "webtable near-duplicate-groups example.com --limit 20",
+        "webtable near-duplicate-groups example.com --facets",
         "webtable near-duplicate-groups example.com --at-least 0.9 --format csv > near.csv",
     ),
     indexes=(SIMILARITY,),
@@ -277,32 +279,45 @@ class NearDuplicateGroupsQuestion(GroupsQuestion[NearDuplicateGroup]):
     listing = GROUPS_LISTING
     notes: Sequence[str] = ("the texts of pages that have a band of their signatures in common are read and compared",)
 
-    def __init__(self, context: TableContext, scope: Scope, window: Window, at_least: float) -> None:
+    def __init__(self, context: TableContext, scope: Scope, window: Window, at_least: float, *, facets: bool) -> None:
         super().__init__(context, scope, window)
         check_at_least(at_least)
         self.at_least = at_least
-        self.title: str = f"{self.pages.label} in groups with at least {at_least:g} of their text in common"
+        self.facets = facets
+        of = OF_FACETS if facets else ""
+        self.title: str = f"{self.pages.label} in groups with at least {at_least:g} of their text in common{of}"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[NearDuplicateGroup]:
         self.context.indexes.ready(SIMILARITY.name, self.title)
         with TemporaryTables(*_TABLES) as scratch:
-            count = _fill(self.context, self.pages, scratch, damage)
+            count = _fill(self.context, self.pages, scratch, damage, facets=self.facets)
             members = JoinedPages(self.context, scratch, damage, self.at_least, count).members()
             for _, pages, size, urls in groups(scratch, members, self.window.order, after):
                 yield NearDuplicateGroup(pages, size, urls)
 
 
-def _fill(context: TableContext, pages: ScopeRows, scratch: TemporaryTables, damage: Damage) -> int:
-    """Fill the tables of *scratch* with the pages that have a signature, and return the number of these."""
+def _fill(context: TableContext, pages: ScopeRows, scratch: TemporaryTables, damage: Damage, *, facets: bool) -> int:
+    """Fill the tables of *scratch* with the pages that have a signature, and return the number of these.
+
+    Of *facets* only pages with one path have bands and digests in common.
+    """
+
+    def of(page: Page) -> str:
+        return blake3(path_of(page)).hexdigest(length=8) if facets else ""
+
     count = 0
-    stored = filter(is_content, pages.all(damage))
+    stored = filter(is_facet if facets else is_content, pages.all(damage))
     while piece := list(islice(stored, _PIECE)):
         read = damage.sift(read_and_signed(context, [(context.key.encode(page.url), page) for page in piece]))
         signed = list(enumerate((page for page in read if page._similarity), count))
         count += len(signed)
-        rows = ((number, pages.by_url(page.url), size_of(page), page.digest) for number, page in signed)
+        rows = (
+            (number, pages.by_url(page.url), size_of(page), page.digest and page.digest + of(page))
+            for number, page in signed
+        )
         scratch.fill("pages (number, place, size, digest)", rows, 4)
-        scratch.fill("bands", ((band, number) for number, page in signed for band in SIMILARITY.terms(page)), 2)
+        bands = ((f"{band}{of(page)}", number) for number, page in signed for band in SIMILARITY.terms(page))
+        scratch.fill("bands", bands, 2)
     return count
 
 

@@ -22,7 +22,7 @@ from webtable.page.extract import main_content
 from webtable.page.page import Page, charset_of, media_of
 from webtable.repository.context import TableContext
 from webtable.repository.full_text.words import Analyzer
-from webtable.repository.links.inlink_cells import CURRENT_SOURCES, link_of
+from webtable.repository.links.inlink_cells import CURRENT_SOURCES, links_in
 from webtable.repository.page_storage.codec import bare
 from webtable.repository.upkeep.cells import PageChange
 from webtable.store.full_text import Document, SearchIndex
@@ -82,7 +82,7 @@ class TextMaker:
         context = self._context
         family = context.codec.columns.inlinks.encode()
         links = context.store.read_cells(context.table, rows, family, CURRENT_SOURCES, limit=MOST_ANCHORS)
-        return ["\n".join(link_of("", cell.value).anchor for _, cell in cells) for cells in links]
+        return ["\n".join(link.anchor for _, cell in cells for link in links_in("", cell.value)) for cells in links]
 
     def texts(self, page: Page, own: dict[str, str], anchors: str) -> dict[str, str]:
         """Return all texts of *page*: its *own*, and what leads to it: the words of its URL, and its *anchors*."""

@@ -80,8 +80,7 @@ LISTING = Listing(
     is_of_pages=True,
     help="""List the pages with some words in their title or their body, with the text around them.
 
-    The bodies of the domain are read for it, one after another; titles alone are filtered in the store. By relevance
-    the best pages come first, if the table has full text.
+    It reads the bodies of the site. By relevance the best pages of any site come first, if the table has full text.
     """,
     of_command="`webtable search-index create` adds full text to a table.",
 )

@@ -1,6 +1,6 @@
 """Inlinks as cells: a row of the web table has a column for each page that links to it; and their counts.
 
-    inlinks:https://example.com/        links here now: the anchor text, and its rel and kind after zero bytes
+    inlinks:https://example.com/        links here now: anchor, rel, kind, position and times of each link
     inlinks:-https://example.org/       linked here in the past, up to the date of the cell
 
 Like index entries they are derived data: the outlinks of the linking page decide whether they hold.
@@ -8,10 +8,11 @@ Like index entries they are derived data: the outlinks of the linking page decid
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ from msgspec.structs import replace
 from webtable._clock import clock, milliseconds, now_in_milliseconds, possible_moment
 from webtable.errors import DamagedRow, InvalidURL, KeyFormatError
 from webtable.page.page import BLANK
-from webtable.page.parts import PAGE_KINDS, Link, LinkCounts
+from webtable.page.parts import MOST_TO_ONE, PAGE_KINDS, Link, LinkCounts
 from webtable.repository.context import TableContext
 from webtable.repository.indexes.index import LINK
 from webtable.repository.page_storage.cells import cells_of, checked_json, removals, written
@@ -114,12 +115,16 @@ class InlinkCells:
         How long it had them is told by the versions of the page (`Page.stored.has_late`): the date here is the least.
         """
         stored, column, at = self.rows(newest), self.past_column(page.url), milliseconds(page.fetched_at)
-        past = {row: link for row, link in self.rows(page.outlinks or ()).items() if row not in stored}
-        derived.put(owner, self.table, list(past), [NewCell(column, at, inlink_value(link)) for link in past.values()])
+        past = {row: links for row, links in self.rows(page.outlinks or ()).items() if row not in stored}
+        derived.put(
+            owner, self.table, list(past), [NewCell(column, at, inlink_value(links)) for links in past.values()]
+        )
 
-    def _put(self, derived: DerivedCells, owner: int, page: Page, timestamp: int, links: Mapping[bytes, Link]) -> None:
+    def _put(
+        self, derived: DerivedCells, owner: int, page: Page, timestamp: int, links: Mapping[bytes, Sequence[Link]]
+    ) -> None:
         column, new = self.column(page.url), tuple.__new__  # a loop over all links of a batch
-        cells = [new(NewCell, (column, timestamp, inlink_value(link))) for link in links.values()]
+        cells = [new(NewCell, (column, timestamp, inlink_value(to_one))) for to_one in links.values()]
         derived.put(owner, self.table, list(links), cells)
 
     def _remove_all(
@@ -128,7 +133,7 @@ class InlinkCells:
         owner: int,
         page: Page,
         before: Page | None,
-        gone: Mapping[bytes, Link],
+        gone: Mapping[bytes, Sequence[Link]],
         gone_at: int,
     ) -> None:
         if not gone:
@@ -140,7 +145,7 @@ class InlinkCells:
         self,
         derived: DerivedCells,
         owner: int,
-        links: Mapping[bytes, Link],
+        links: Mapping[bytes, Sequence[Link]],
         source: str,
         *,
         until: int,
@@ -154,18 +159,22 @@ class InlinkCells:
         """
         column, past, at = self.column(source), self.past_column(source), now if gone_at is None else gone_at
         dates = [hints_at(before), before.stored.content_at, before.stored.inlinks_at] if before is not None else []
-        history = [NewCell(past, at, inlink_value(link)) for link in links.values()]
+        history = [NewCell(past, at, inlink_value(to_one)) for to_one in links.values()]
         derived.remove(owner, self.table, links.keys(), removals(column, until, dates, now), history)
 
-    def rows(self, links: Iterable[Link]) -> dict[bytes, Link]:
+    def rows(self, links: Iterable[Link]) -> dict[bytes, list[Link]]:
         """Return *links* by the rows of their targets, without links to URLs that cannot be pages."""
-        rows: dict[bytes, Link] = {}
+        rows: dict[bytes, list[Link]] = {}
         cached_row_of = self._cached_row_of
         for link in links:
             url = link[0]
             row = cached_row_of(url) if len(url) <= LONGEST_REMEMBERED else self._row_of(url)
-            if row is not None and row not in rows:
-                rows[row] = link
+            if row is None:
+                continue
+            if (others := rows.get(row)) is None:
+                rows[row] = [link]
+            elif len(others) < MOST_TO_ONE:  # a caller may have given several spellings of one URL
+                others.append(link)
         return rows
 
 
@@ -176,23 +185,38 @@ def _row_of(key: WebKey, url: str) -> bytes | None:
         return None
 
 
-def _missing_in(stored: Mapping[bytes, Link], links: Mapping[bytes, Link]) -> dict[bytes, Link]:
-    return {row: link for row, link in links.items() if stored.get(row) != link}
+def _missing_in(
+    stored: Mapping[bytes, Sequence[Link]], links: Mapping[bytes, Sequence[Link]]
+) -> dict[bytes, Sequence[Link]]:
+    return {row: to_one for row, to_one in links.items() if stored.get(row) != to_one}
 
 
-def inlink_value(link: Link) -> bytes:
-    """Return the value of an inlink."""
-    _, anchor, rel, kind = link
-    if kind != "a":
-        return f"{anchor}\0{rel}\0{kind}".encode("utf-8", "replace")
-    return (f"{anchor}\0{rel}" if rel else anchor).encode("utf-8", "replace")
+def inlink_value(links: Sequence[Link]) -> bytes:
+    """Return the value of an inlink: the *links* of a page to another, each as five texts, with zero bytes between.
+
+    An `a` and one time are empty texts, and the last link goes without those at its end: of a single link mostly the
+    anchor is left.
+    """
+    texts = [
+        f"{anchor}\0{rel}\0{'' if kind == 'a' else kind}\0{position}\0{'' if times == 1 else times}"
+        for _, anchor, rel, kind, position, times in links
+    ]
+    texts[-1] = texts[-1].rstrip("\0")
+    return "\0".join(texts).encode("utf-8", "replace")
 
 
-def link_of(url: str, value: bytes) -> Link:
-    """Return the link to *url* with the stored *value*, made by `inlink_value`."""
-    anchor, _, rest = value.decode("utf-8", "replace").partition("\0")
-    rel, _, kind = rest.partition("\0")
-    return Link(url, anchor, rel, kind or "a")
+def links_in(url: str, value: bytes) -> list[Link]:
+    """Return the links to *url* with the stored *value*, made by `inlink_value`."""
+    texts = value.decode("utf-8", "replace").split("\0")
+    texts += [""] * (-len(texts) % 5)
+    each = zip(*(texts[at::5] for at in range(5)), strict=True)
+    return [
+        Link(url, anchor, rel, kind or "a", position, int(times) if _TIMES.fullmatch(times) else 1)
+        for anchor, rel, kind, position, times in each
+    ]
+
+
+_TIMES = re.compile("[1-9][0-9]{0,17}")
 
 
 # The redirect of a page is among its metadata, and stays there alone: so it survives every way that a page goes, and
@@ -224,31 +248,15 @@ def with_self_links(page: Page) -> Page:
     return page if is_only == page.stored.only_self_links else replace(page, _only_self_links=is_only)
 
 
-class Targets:
-    """The links of a page by the canonical URLs of their targets."""
+def links_to(url: str, links: Sequence[Link], stored: int) -> list[Link]:
+    """Return those of *links* of a page that lead to the canonical *url*, of which its inlink has *stored* ones.
 
-    def __init__(self, links: Sequence[Link]) -> None:
-        self._links = links
-
-    def link_to(self, url: str) -> Link | None:
-        """Return the first link to the canonical *url*, preferably one that is written exactly so."""
-        return self._as_written.get(url) or self._others.get(url)
-
-    @cached_property
-    def _as_written(self) -> dict[str, Link]:
-        return _first((link.url, link) for link in self._links)
-
-    @cached_property
-    def _others(self) -> dict[str, Link]:
-        # Nearly all links are written as canonical URLs, so that these are rarely needed.
-        return _first((canonical_or_none(link.url) or "", link) for link in self._links)
-
-
-def _first(links: Iterable[tuple[str, Link]]) -> dict[str, Link]:
-    by_url: dict[str, Link] = {}
-    for url, link in links:
-        by_url.setdefault(url, link)
-    return by_url
+    Nearly all are written as canonical URLs, so that others are looked for only where the inlink has more.
+    """
+    as_written = [link for link in links if link.url == url]
+    if len(as_written) == stored:
+        return as_written
+    return [link for link in links if link.url == url or canonical_or_none(link.url) == url]
 
 
 def inlinks_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -18,9 +18,9 @@ from webtable.repository.links.inlink_cells import (
     CURRENT_SOURCES,
     PAST,
     PAST_SOURCES,
-    Targets,
-    link_of,
+    links_in,
     links_of,
+    links_to,
 )
 from webtable.repository.questions.pages import TableQuestion, pieces_of
 from webtable.rowkey import KeyRange, canonical_url
@@ -48,10 +48,11 @@ FIRST_INLINKS = 16
 
 @dataclass(frozen=True, slots=True)
 class Inlink:
-    """A link from the page `source`: its anchor text, `rel` and `kind` as the page has them now (or had them last).
+    """A link from the page `source`; a row for each.
 
-    `at` is the capture that brought it (or that no longer had it); `page` is the linking page without its body, None
-    if that is no longer stored.
+    `anchor`, `rel`, `kind`, `position` and `times` are as in `Link`, as the page has them now (or had them last). `at`
+    is the capture that brought the links of the page (or that no longer had them); `page` is the linking page without
+    its body, None if that is no longer stored.
     """
 
     source: str
@@ -61,6 +62,14 @@ class Inlink:
     is_current: bool
     page: Page | None
     kind: str = "a"
+    position: str = ""
+    times: int = 1
+    _number: int = field(default=0, repr=False, compare=False)
+
+    @property
+    def _place(self) -> bytes:
+        """The place among the links of all pages: that of the page, and which of its links it is."""
+        return b"%s\0%d" % (self.source.encode(), self._number)
 
 
 _OWN = (
@@ -72,13 +81,15 @@ _OWN = (
     column("source_status", "status", lambda inlink: inlink.page and inlink.page.status),
     column("source_title", "title", lambda inlink: inlink.page and inlink.page.title),
     column("kind", width=8),
+    column("position", width=8),
+    column("times", "count", width=6),
 )
 INLINKS = declared(
     Inlink,
     "link",
     *_OWN,
     *page_in(attrgetter("page"), [own.name for own in _OWN]),
-    listed=("source", "anchor", "rel", "at"),
+    listed=("source", "anchor", "rel", "position", "at"),
 )
 
 
@@ -100,7 +111,7 @@ LISTING = Listing(
     indexes=(LINK,),
     help="""List the links that lead to a URL, with their anchors, by the pages that have them.
 
-    If a site is given, links on pages elsewhere are left out.
+    A page has a line for each link. If a site is given, links on pages elsewhere are left out.
     """,
 )
 
@@ -122,7 +133,7 @@ class InlinksQuestion(TableQuestion[Inlink]):
         return reader.of(self.target, after, past=self.past, inside=self._inside(), expected=expected)
 
     def place(self, result: Inlink) -> bytes:
-        return result.source.encode()
+        return result._place
 
     def explain(self) -> Explanation:
         row, family = self.context.key.encode(self.target), self.context.codec.columns.inlinks
@@ -158,18 +169,19 @@ class InlinkReader:
         sources: KeyRange | None = None,
         expected: int | None = None,
     ) -> Iterator[Inlink]:
-        """Yield the inlinks of *target* after the page *after*; only from pages whose unsalted key is *inside*,
+        """Yield the inlinks of *target* after the place *after*; only from pages whose unsalted key is *inside*,
         or whose name is in *sources*.
         """
         prefix = PAST if past else b""
         rest = sources or (PAST_SOURCES if past else CURRENT_SOURCES)
-        rest = rest if after is None else rest.after(prefix + after)
+        rest = rest if after is None else KeyRange(prefix + _source_of(after), rest.stop)
         size = min(expected or SOURCES_AT_ONCE, SOURCES_AT_ONCE)
         cells = self._cells(self._context.key.encode(target), rest, size)
         for batch in pieces_of(cells, expected, SOURCES_AT_ONCE):
             inlinks = [_StoredInlink(target, name[len(prefix) :], cell) for name, cell in batch]
             for _, inlink in self._checked(inlinks, past=past, inside=inside):
-                yield inlink
+                if after is None or _is_after(inlink, after):
+                    yield inlink
 
     def of_each(
         self,
@@ -180,13 +192,15 @@ class InlinkReader:
     ) -> Iterator[tuple[Page, Inlink]]:
         """Yield the inlinks of each of *targets*, each with its target; only from pages *inside*.
 
-        Each target has the page after which its inlinks are wanted (None: all of them). The inlinks of several
+        Each target has the place after which its inlinks are wanted (None: all of them). The inlinks of several
         targets are read at once, and the pages that link to them are checked together.
         """
         for batch in pieces_of(self._cells_of_each(iter(targets), expected), expected, SOURCES_AT_ONCE):
-            inlinks = [_StoredInlink(page.url, name, cell) for page, name, cell in batch]
+            inlinks = [_StoredInlink(page.url, name, cell) for page, _, name, cell in batch]
             for place, inlink in self._checked(inlinks, past=False, inside=inside):
-                yield batch[place][0], inlink
+                page, after, _, _ = batch[place]
+                if after is None or _is_after(inlink, after):
+                    yield page, inlink
 
     def first(self, rows: Sequence[bytes], limit: int) -> list[list[bytes]]:
         """Return, for each of *rows*, the URLs of the first *limit* pages that have an inlink there."""
@@ -214,7 +228,7 @@ class InlinkReader:
 
     def _cells_of_each(
         self, targets: Iterator[tuple[Page, bytes | None]], expected: int | None
-    ) -> Iterator[tuple[Page, bytes, Cell]]:
+    ) -> Iterator[tuple[Page, bytes | None, bytes, Cell]]:
         context = self._context
         limit = min(expected or FIRST_INLINKS, FIRST_INLINKS)
         for batch in pieces_of(targets, expected, PAGES_AT_ONCE):
@@ -223,12 +237,14 @@ class InlinkReader:
             for (page, after), row, cells in zip(batch, rows, first, strict=True):
                 if after is None:
                     # Most pages have fewer, so that one call serves all of the batch.
-                    yield from ((page, self._name(column), cell) for column, cell in cells)
+                    yield from ((page, None, self._name(column), cell) for column, cell in cells)
                     if len(cells) < limit:
                         continue
-                    after = self._name(cells[-1][0])
-                rest = self._cells(row, CURRENT_SOURCES.after(after), SOURCES_AT_ONCE)
-                yield from ((page, name, cell) for name, cell in rest)
+                    names = CURRENT_SOURCES.after(self._name(cells[-1][0]))
+                else:
+                    names = KeyRange(_source_of(after), CURRENT_SOURCES.stop)
+                rest = self._cells(row, names, SOURCES_AT_ONCE)
+                yield from ((page, after, name, cell) for name, cell in rest)
 
     def _name(self, column: bytes) -> bytes:
         return column[len(self._family) + 1 :]
@@ -250,17 +266,21 @@ class InlinkReader:
                 damage.add(page)
                 continue
             target = inlinks[source.place].target
+            stored = links_in(target, inlinks[source.place].cell.value)
             # The stored links of the page decide: an inlink that they do not confirm is of the past, or left by a
             # killed writer.
-            link = None if page is None else Targets(links_of(page)).link_to(target)
-            if (link is None) != past:
+            links = [] if page is None else links_to(target, links_of(page), len(stored))
+            if (not links) != past:
                 context.counts("inlinks.dropped")
                 continue
-            shown = link or link_of(target, inlinks[source.place].cell.value)
-            at = source.at
+            shown, at = links or stored, source.at
             if source.row in histories:
-                at, shown = _since(histories[source.row], target, link) or (at, shown)
-            yield source.place, Inlink(source.source, shown.anchor, shown.rel, at, not past, page, shown.kind)
+                at, shown = _since(histories[source.row], target, links) or (at, shown)
+            for number, (_, anchor, rel, kind, position, times) in enumerate(shown):
+                yield (
+                    source.place,
+                    Inlink(source.source, anchor, rel, at, not past, page, kind, position, times, number),
+                )
 
     def _named(self, place: int, inlink: _StoredInlink) -> _Source | DamagedRow:
         """The page that *inlink*, in this *place* among others, names, or the error if it names nothing."""
@@ -279,21 +299,30 @@ def _has_late(page: Page | DamagedRow | None) -> bool:
 
 
 def _since(
-    history: Sequence[tuple[datetime, Sequence[Link]]], target: str, link: Link | None
-) -> tuple[datetime, Link] | None:
-    """Return since when a page has its *link* to *target*, or if that is None, no longer has the last one it had.
+    history: Sequence[tuple[datetime, Sequence[Link]]], target: str, links: list[Link]
+) -> tuple[datetime, list[Link]] | None:
+    """Return since when a page has its *links* to *target*, or if there are none, no longer has the last ones it had.
 
     *history* are the links of its versions, the newest first. None if it does not tell.
     """
     since: datetime | None = None
-    for at, links in history:
-        stored = Targets(links).link_to(target)
-        if link is not None and stored != link:
+    for at, of_version in history:
+        before = links_to(target, of_version, len(links))
+        if links and before != links:
             break
-        if link is None and stored is not None:
-            return None if since is None else (since, stored)
+        if not links and (before := before or links_to(target, of_version, 1)):
+            return None if since is None else (since, before)
         since = at
-    return None if link is None or since is None else (since, link)
+    return None if not links or since is None else (since, links)
+
+
+def _source_of(place: bytes) -> bytes:
+    return place.rpartition(b"\0")[0]
+
+
+def _is_after(inlink: Inlink, place: bytes) -> bool:
+    source, _, number = place.rpartition(b"\0")
+    return inlink.source.encode() != source or inlink._number > int(number)
 
 
 class _StoredInlink(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -48,7 +48,10 @@ _NO_LINKS = descending(0, HIGHEST_COUNT)
 
 @dataclass(frozen=True, slots=True)
 class BrokenLink:
-    """A link from the page `source` to a page whose last capture is an error."""
+    """A link from the page `source` to a page whose last capture is an error; a row for each link.
+
+    `anchor`, `rel`, `kind`, `position` and `times` are as in `Link`.
+    """
 
     source: str
     target: str
@@ -56,8 +59,12 @@ class BrokenLink:
     anchor: str
     rel: str
     kind: str = "a"
+    position: str = ""
+    times: int = 1
+    _place: bytes = field(default=b"", repr=False, compare=False)
 
 
+_POSITION = (column("position", width=8), column("times", "count", width=6))
 BROKEN_LINKS = declared(
     BrokenLink,
     "broken link",
@@ -67,10 +74,17 @@ BROKEN_LINKS = declared(
     column("anchor", share=2),
     column("rel", width=9),
     column("kind", width=8),
+    *_POSITION,
     listed=("target", "status", "source", "anchor"),
 )
 LINKS = declared(
-    Link, "link", column("url", "url"), column("anchor", share=2), column("rel", width=9), column("kind", width=8)
+    Link,
+    "link",
+    column("url", "url"),
+    column("anchor", share=2),
+    column("rel", width=9),
+    column("kind", width=8),
+    *_POSITION,
 )
 
 
@@ -127,7 +141,7 @@ BROKEN = Listing(
     options=(SITE, KINDS),
     examples=("webtable broken-links example.com", "webtable broken-links --format csv > broken.csv"),
     indexes=(LINK, STATUS),
-    help="""List the links that lead to an error page, by its status and URL.
+    help="""List the links that lead to an error page, by its status and URL, a line for each link.
 
     If a site is given, links on pages elsewhere are left out.
     """,
@@ -228,7 +242,7 @@ class LinksQuestion(TableQuestion[Link]):
         # By identity first: of several equal links each has a position of its own.
         at = next((number for number, link in enumerate(self._last_read) if link is result), None)
         if at is None:
-            at = next((number for number, link in enumerate(self._links()) if link.url == result.url), 0)
+            at = next((number for number, link in enumerate(self._links()) if link == result), 0)
         return b"%d %s" % (at, result.url.encode())
 
     def explain(self) -> Explanation:
@@ -257,14 +271,24 @@ class BrokenLinksQuestion(TableQuestion[BrokenLink]):
         reader = InlinkReader(self.context, damage)
         inlinks = reader.of_each(targets, inside=self.scope.contains(), expected=expected)
         return (
-            BrokenLink(link.source, page.url, page.status, link.anchor, link.rel, link.kind)
+            BrokenLink(
+                link.source,
+                page.url,
+                page.status,
+                link.anchor,
+                link.rel,
+                link.kind,
+                link.position,
+                link.times,
+                link._place,
+            )
             for page, link in inlinks
             if link.kind in self.kinds
         )
 
     def place(self, result: BrokenLink) -> bytes:
         key = self.context.key.unsalted(self.context.key.encode(result.target))
-        return STATUS.range_of(f"{result.status:03d}").start + key + b"\x00" + result.source.encode()
+        return STATUS.range_of(f"{result.status:03d}").start + key + b"\x00" + result._place
 
     def explain(self) -> Explanation:
         # Each inlink of each error page is checked, so there are no counts to be out of date.
@@ -304,7 +328,7 @@ def _freshness_note(freshness: Freshness) -> str:
 
 # --- The link graph ---------------------------------------------------------------------------------------------------
 #
-# Its edges are the links of all pages of a site; the status of their targets is read for many at once.
+# Its edges are all links of all pages of a site; the status of their targets is read for many at once.
 
 
 EDGES_AT_ONCE: Final = 1_000
@@ -319,9 +343,10 @@ TARGETS_REMEMBERED: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A link of the page `source` to the page `target`, which is on `host`; each page once.
+    """A link of the page `source` to the page `target`, which is on `host`; a row for each link.
 
-    `status` is that of the last capture of the target, None if it is not stored or cannot be read.
+    `anchor`, `rel`, `kind`, `position` and `times` are as in `Link`. `status` is that of the last capture of the
+    target, None if it is not stored or cannot be read.
     """
 
     source: str
@@ -330,6 +355,10 @@ class Edge:
     host: str
     status: int | None = None
     kind: str = "a"
+    rel: str = ""
+    position: str = ""
+    times: int = 1
+    _number: int = field(default=0, repr=False, compare=False)
 
 
 EDGES = declared(
@@ -341,6 +370,8 @@ EDGES = declared(
     column("host"),
     column("status", "status", heading="status"),
     column("kind", width=8),
+    column("rel", width=9),
+    *_POSITION,
 )
 LISTING = Listing(
     "edges",
@@ -354,8 +385,7 @@ LISTING = Listing(
     ),
     help="""List the links of all pages of a site: the link graph, a line for each link.
 
-    They come by the URL of the linking page, then by that of the page to which they lead, with its host, and its status
-    if it is stored. The links of all pages are read.
+    They come by the URL of the linking page, then by that of the target. The links of all pages are read.
     """,
 )
 
@@ -377,31 +407,36 @@ class EdgesQuestion(ScopeQuestion[Edge]):
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Edge]:
         context, order = self.context, self.window.order
-        source, _, target = (after or b"").partition(_BETWEEN)
+        source, _, rest_of_place = (after or b"").partition(_BETWEEN)
         rest = self.pages.pages(self.spec(), order, source or None, damage)
         if not source:
             edges = _edges_of(rest)
         else:
             row = source if order == "storage" else context.key.encode(url_at(source))
             begun = damage.sift(context.counted.read_each([row], ("outlinks",)))
-            remaining = (edge for edge in _edges_of(page for page in begun if page) if edge.target.encode() > target)
+            target, _, number = rest_of_place.partition(_BETWEEN)
+            place = target.decode(), int(number)
+            of_page = _edges_of(page for page in begun if page)
+            remaining = (edge for edge in of_page if (edge.target, edge._number) > place)
             edges = chain(remaining, _edges_of(rest))
         return _completed(context, edges, expected, damage)
 
     def place(self, result: Edge) -> bytes:
-        return self.pages.place_of(result.source, self.window.order) + _BETWEEN + result.target.encode()
+        target = result.target.encode() + _BETWEEN + b"%d" % result._number
+        return self.pages.place_of(result.source, self.window.order) + _BETWEEN + target
 
 
 def _edges_of(pages: Iterable[Page]) -> Iterator[Edge]:
     """Yield the edges from *pages*, without the status of their targets; those of a page by URL."""
     for page in pages:
-        links: dict[str, Link] = {}
+        links: dict[str, list[Link]] = {}
         for link in links_of(page):
             if (target := canonical_or_none(link.url)) is not None:
-                links.setdefault(target, link)
+                links.setdefault(target, []).append(link)
         for target in sorted(links):
-            link = links[target]
-            yield Edge(page.url, target, link.anchor, split_url(target).host, kind=link.kind)
+            host = split_url(target).host
+            for number, (_, anchor, rel, kind, position, times) in enumerate(links[target]):
+                yield Edge(page.url, target, anchor, host, None, kind, rel, position, times, number)
 
 
 def _completed(context: TableContext, edges: Iterator[Edge], expected: int | None, damage: Damage) -> Iterator[Edge]:

@@ -20,6 +20,7 @@ from webtable.repository.page_storage.state import (
     brought,
     content_date,
     is_over_half,
+    saying,
 )
 from webtable.repository.page_storage.timeline import (
     NO_CONTENT,
@@ -30,6 +31,7 @@ from webtable.repository.page_storage.timeline import (
     events_of,
     is_bare,
     merged,
+    own_facts,
     replayed,
     with_date,
     with_last,
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 #   the capture                                               what is written
 #   is the first                                              everything
 #   has another digest, status or redirect                    everything; `change_count` goes up
+#   repeats content, and says something else of itself        everything, with the stored body; `change_count` goes up
 #   repeats what is stored (the same, a 304, a revisit)       metadata; `content_at` says where the body is
 #   repeats it after half of the TTL                          everything, so that content outlives no page
 #   has a body where only a cut one, or none, is stored       everything; no change
@@ -62,10 +65,10 @@ def decide(page: Page, stored: Stored, ttl: int | None) -> list[PageWrite]:
 
     For a 304 of a URL that is not stored, only metadata are written, and so they are for a repeat that names the date
     of its content (`content_at`) until that content is stored. If the same capture is stored already, nothing is
-    written, except to mend the page (see `mended`). A page that repeats stored content (the same digest, status and
-    redirect, or `same_as` its own URL) keeps that content, which is written again once half of its *ttl* (seconds) is
-    over, so that it cannot expire while the page exists. Its inlinks are written again (`inlinks_at` is None) after
-    half of their time to live, which is twice as long.
+    written, except to mend the page (see `mended`). A page that repeats stored content (the same digest, status,
+    redirect and facts, or `same_as` its own URL) keeps that content, which is written again once half of its *ttl*
+    (seconds) is over, so that it cannot expire while the page exists. Its inlinks are written again (`inlinks_at` is
+    None) after half of their time to live, which is twice as long.
     """
     before = stored.page
     follows = follows_others(page)
@@ -268,9 +271,15 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
     is_own = is_version and page.fetched_at > before.fetched_at
     is_whole = page.body is not None and not page.truncated
     is_better = page.body is not None and (not before.has_body or (is_whole and before.truncated))
-    is_due = _is_due(page, before, ttl)
-    if is_own or is_better or (is_due and (is_whole or (page.body is not None and before.truncated))):
-        return [PageWrite(replace(_changed(page, before.change_count), changed_at=before.changed_at))]
+    says_other = notes.content_at is not None and content_date(page) is None and brought(page) != brought(before)
+    if says_other:
+        is_later = max(before.fetched_at, notes.content_at or page.fetched_at) < page.fetched_at
+        kept = replace(kept, changed_at=page.fetched_at, change_count=before.change_count + is_later)
+    is_due = says_other or _is_due(page, before, ttl)
+    has_content = before.has_body or (before.outlink_count and page.outlinks is None)
+    is_content = is_whole or (page.body is not None and before.truncated) or not has_content
+    if is_own or is_better or (is_due and is_content):
+        return [PageWrite(replace(_changed(page, kept.change_count), changed_at=kept.changed_at))]
     if is_due:
         digest = _payload_digest(versions, notes.content_at)
         return [PageWrite(replace(kept, _content_at=page.fetched_at, _payload_digest=digest), content_of=before)]
@@ -345,6 +354,14 @@ class _LateCapture:
         self._known = events_of(stored)
         self._at = page.fetched_at
         is_awaited = self._at == self._newest._content_at and all(version.at != self._at for version in self._versions)
+        if is_awaited:
+            # What it says was not known; the captures that repeat it say the same.
+            self._known = [
+                event._replace(content=brought(page))
+                if event.content is not None and event.content[:3] == brought(page)[:3]
+                else event
+                for event in self._known
+            ]
         self._there = None if is_awaited else next((event for event in self._known if event.at == self._at), None)
         date = content_date(page) if page.same_as is not None else None
         self._repeated = next((version for version in stored.versions if version.at == date), None) if date else None
@@ -367,7 +384,8 @@ class _LateCapture:
     def writes(self, ttl: int | None) -> list[PageWrite]:
         """Return what is written, the metadata of the newest capture last."""
         there, page = self._there, self._page
-        event = Event(self._at, self._own, None if there is None else there.version)
+        own = own_facts(page) if self._follows else {}
+        event = Event(self._at, self._own, None if there is None else there.version, own)
         known = [*(other for other in self._known if other.at != self._at), event]
         events = sorted(known, key=lambda event: event.at)
         self._before, self._now = replayed(self._known), replayed(events)
@@ -425,17 +443,22 @@ class _LateCapture:
         """Return the write of *capture* as a version with this *content*, None if that is stored nowhere."""
         if capture is self._page and not self._follows and self._repeated is None:
             return PageWrite(_changed(capture, 0))
-        if content == NO_CONTENT:
+        if content[:3] == NO_CONTENT[:3]:
             return PageWrite(_changed(replace(capture, status=304, digest=None, size=None), 0))
-        if content == self._own and self._repeated is None:
-            whole = replace(_with_content_of(capture, self._page), body=self._page.body)
-            return PageWrite(_changed(whole, 0))
         same = [version for version in self._versions if brought(version.capture) == content]
-        if not same:
-            return None
-        # The newest until then, as an older one may have expired.
-        version = next((version for version in same if version.at <= capture.fetched_at), same[-1])
-        return _again(capture, self._newest, version)
+        is_own = self._own is not None and content[:3] == self._own[:3] and self._repeated is None
+        if content == self._own or (is_own and not same):
+            whole = replace(_with_content_of(capture, self._page), body=self._page.body)
+            write = PageWrite(_changed(whole, 0))
+        else:
+            same = same or [version for version in self._versions if brought(version.capture)[:3] == content[:3]]
+            if not same:
+                return None
+            # The newest until then, as an older one may have expired.
+            version = next((version for version in same if version.at <= capture.fetched_at), same[-1])
+            write = _again(capture, self._newest, version)
+        # Its own headers, where they are known, have been combined with what the HTML says.
+        return write if capture.headers else write._replace(page=saying(write.page, content[3]))
 
     def _has_cut_before(self) -> bool:
         """Whether the content of this capture is stored cut, or without its body, when it was there last."""
@@ -465,7 +488,8 @@ class _LateCapture:
                 return PageWrite(moved, content_of=newest)
             return kept._replace(page=moved)
         own = _without(newest, self._versions)
-        if content == self._own and since == self._at and self._repeated is None:
+        # Where a version is stored under its date, as of a 304 that restored what was before an error, it is replaced.
+        if content == self._own and since == self._at and self._repeated is None and event.version is None:
             return PageWrite(replace(_with_content_of(own, self._page), _content_at=since), with_content=False)
         return self._content(own, content) or kept
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
@@ -13,7 +14,7 @@ from webtable._clock import milliseconds
 from webtable.errors import DamagedRow
 from webtable.page.json_lines import ATTRIBUTES
 from webtable.page.page import STORED_NAMES, Page
-from webtable.page.parts import HTMLFacts, Size, Status
+from webtable.page.parts import SAID, HTMLFacts, Size, Status
 
 
 class Capture(msgspec.Struct, frozen=True, omit_defaults=True, rename=STORED_NAMES):
@@ -204,13 +205,33 @@ def is_over_half(since: datetime, now: datetime, ttl: int | None) -> bool:
     return ttl is not None and now - since > timedelta(seconds=ttl / 2)
 
 
-Content = tuple[str | None, int, str | None]
-"""What the contents of two captures are compared by: digest, status and redirect."""
+SaidFacts = tuple[str | None, ...]
+"""What a page says of itself: the values of the fields `SAID`, None for a language that was found in its text."""
+Content = tuple[str | None, int, str | None, SaidFacts]
+"""What the contents of two captures are compared by: digest, status, redirect and what they say of themselves."""
+_said = attrgetter(*SAID)
+_LANGUAGE = SAID.index("language")
 
 
 def brought(capture: Page | Capture) -> Content:
-    """Return the values by which the contents of two captures are compared: digest, status and redirect."""
-    return capture.digest, capture.status, capture.redirect_to
+    """Return the values by which the contents of two captures are compared."""
+    facts: SaidFacts = _said(capture)
+    if capture.language_detected:
+        # Whether it is looked for is an option of a writer, and no change of the page.
+        facts = (*facts[:_LANGUAGE], None, *facts[_LANGUAGE + 1 :])
+    return capture.digest, capture.status, capture.redirect_to, facts
+
+
+def saying(page: Page, facts: SaidFacts) -> Page:
+    """Return *page* with these *facts* instead of its own."""
+    own = brought(page)[3]
+    changed = {name: new for name, old, new in zip(SAID, own, facts, strict=True) if old != new}
+    return replace(page, **changed, language_detected=page.language_detected and "language" not in changed)
+
+
+def capture_of(page: Page) -> Capture:
+    """Return the capture of *page*, as it is kept with its content."""
+    return Capture(**{name: getattr(page, name) for name in CAPTURED})
 
 
 def is_repeat(newer: Page | Capture, older: Page | Capture) -> bool:

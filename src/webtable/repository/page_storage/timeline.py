@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
+from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webtable._clock import milliseconds, moment_of
-from webtable.repository.page_storage.state import Capture, Content, Stored, Version, brought
+from webtable.page.parts import SAID
+from webtable.repository.page_storage.state import Content, SaidFacts, Stored, Version, brought, capture_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from webtable.page.page import Page
 
@@ -76,9 +78,11 @@ class Event(NamedTuple):
     content: Content | None
     """None if it had whatever was there before it, as a 304 has."""
     version: Version | None = None
+    own: Mapping[int, str | None] = {}
+    """What the headers of a 304 say other than those before it: facts by their places in `SAID`."""
 
 
-NO_CONTENT: Content = (None, 304, None)
+NO_CONTENT: Final[Content] = (None, 304, None, (None,) * len(SAID))
 """A 304 after an error, of a page that never was anything else."""
 
 
@@ -91,23 +95,41 @@ def events_of(stored: Stored) -> list[Event]:
     versions = {version.at: version for version in stored.versions}
     if (content_at := page._content_at) is not None and content_at not in versions and page.same_as is None:
         # It has expired, or is still awaited.
-        capture = Capture(page.digest, status=page.status, redirect_to=page.redirect_to)
-        versions[content_at] = Version(content_at, capture)
+        versions[content_at] = Version(content_at, capture_of(page))
     dates = {*versions, *kinds}
     if page.same_as is None:
         dates.add(page.fetched_at)
     events: list[Event] = []
     before: Content | None = None
+    said: dict[tuple[object, ...], SaidFacts] = {}
     for at in sorted(dates):
         is_newest, version = at == page.fetched_at, versions.get(at)
         follows = kinds.get(at, is_newest and is_bare(page))
+        own: Mapping[int, str | None] = {}
         if version is not None:
             before = brought(version.capture)
+            if follows:
+                own = _differing(said.get(before[:3], before[3]), before[3])
+            said[before[:3]] = before[3]
         elif is_newest and not follows:
+            repeated = versions.get(page._content_at) if page._content_at else None
             before = brought(page)
+            if repeated is not None and brought(repeated.capture)[:3] == before[:3]:
+                before = brought(repeated.capture)
+        elif is_newest and is_bare(page):
+            own = own_facts(page)
         if before is not None or follows:  # else the version that it repeats has been dropped
-            events.append(Event(at, None if follows else before, version))
+            events.append(Event(at, None if follows else before, version, own))
     return events
+
+
+def own_facts(page: Page) -> dict[int, str | None]:
+    """Return what the headers of the 304 *page* say of it, as `Event.own`."""
+    return _differing(NO_CONTENT[3], brought(page)[3])
+
+
+def _differing(old: SaidFacts, new: SaidFacts) -> dict[int, str | None]:
+    return {place: value for place, value in enumerate(new) if value != old[place]}
 
 
 def is_bare(page: Page) -> bool:
@@ -118,17 +140,20 @@ def is_bare(page: Page) -> bool:
 def replayed(events: Sequence[Event]) -> dict[datetime, Content | None]:
     """Return what the page had with each of *events*, which are in the order of their dates; None before any content.
 
-    A 304 has what was there before it; after an error the last content that was neither an error nor a redirect.
+    A 304 has what was there before it, but for what its own headers say; after an error the last content that was
+    neither an error nor a redirect.
     """
     contents: dict[datetime, Content | None] = {}
     last: Content | None = None
     good: Content | None = None
-    for at, content, version in events:
+    for at, content, version, own in events:
         if content is not None:
             last = content
         elif last is not None and last[1] >= 400:
             # That may be older than the versions that are known; then it is stored again under the date of the 304.
             last = good or (brought(version.capture) if version else NO_CONTENT)
+        if own and last is not None:
+            last = (*last[:3], tuple(own.get(place, value) for place, value in enumerate(last[3])))
         if last is not None and last[1] < 300:
             good = last
         contents[at] = last

@@ -6,27 +6,35 @@ from webtable._late import late
 
 if TYPE_CHECKING:
     from webtable.repository.questions import (
+        canonicals,
         captures,
         changes,
         elements,
+        hreflang,
         indexability,
         page,
         pages,
+        pagination,
         redirect_chains,
         sitemaps,
+        soft_404s,
         stats,
         titles,
     )
 
 __all__ = [
+    "canonicals",
     "captures",
     "changes",
     "elements",
+    "hreflang",
     "indexability",
     "page",
     "pages",
+    "pagination",
     "redirect_chains",
     "sitemaps",
+    "soft_404s",
     "stats",
     "titles",
 ]

@@ -6,17 +6,20 @@ pages the list of versions is read, without bodies, many at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+import msgspec
 
 from webtable._clock import milliseconds
 from webtable.errors import DamagedRow, InvalidArgument
-from webtable.page.page import Page
-from webtable.page.parts import SAID
+from webtable.page.page import Page, charset_of, media_of
 from webtable.repository.answers.columns import Column, Form, column, declared
 from webtable.repository.answers.listing import BY_URL, SITE, Listing, ListingOption
 from webtable.repository.arguments import TIME_FORMS, Moment, moments, said_time
+from webtable.repository.page_storage.cells import together
 from webtable.repository.page_storage.state import brought
+from webtable.repository.questions.findings import label_of, problems_of
 from webtable.repository.questions.page import versions_in
 from webtable.repository.questions.pages import ScopeQuestion, pieces_of
 from webtable.store.rows import Wanted
@@ -36,14 +39,24 @@ CHANGE_KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
 CHANGED: tuple[ChangeKind, ...] = ("new", "gone", "moved", "changed")
 """The kinds that captures show; a page that was not met again may be as it was."""
 _GONE = (404, 410)
-_COMPARED = {
-    "content": "digest",
-    "status": "status",
-    "redirect_to": "redirect_to",
-    "content_type": "content_type",
-    **{name: name for name in SAID},
-}
-"""What is compared of a page, and the field that has it."""
+ChangedField = Literal[
+    "content",
+    "status",
+    "redirect_to",
+    "content_type",
+    "title",
+    "canonical",
+    "description",
+    "robots",
+    "h1",
+    "language",
+    "other_canonical",
+    "robots_by_bot",
+]
+"""What is compared of a page: the content is its body, the others are fields of `Page`."""
+_COMPARED: tuple[ChangedField, ...] = get_args(ChangedField)
+IgnoredContent = Literal["boilerplate"]
+"""What of a body may change without the page being changed: what surrounds its main text, and its markup."""
 
 
 PAGES_AT_ONCE = 256
@@ -66,12 +79,18 @@ class Change:
     after: Page | None
 
     @property
-    def fields(self) -> tuple[str, ...]:
+    def changed(self) -> tuple[ChangedField, ...]:
         """What differs, by the names of fields (`content` for the body); empty if one of the two is None."""
         before, after = self.before, self.after
         if before is None or after is None or before is after:
             return ()
-        return tuple(name for name, field in _COMPARED.items() if getattr(before, field) != getattr(after, field))
+        values = zip(_COMPARED, _compared(before), _compared(after), strict=True)
+        return tuple(name for name, old, new in values if old != new)
+
+
+def _compared(page: Page) -> tuple[object, ...]:
+    digest, status, redirect_to, facts = brought(page)
+    return digest, status, redirect_to, page.content_type, *facts
 
 
 def _sides(name: str, form: Form, field: str, **more: str) -> list[Column]:
@@ -94,8 +113,8 @@ PAGE_CHANGES = declared(
     *_sides("redirect", "text", "redirect_to"),
     *_sides("digest", "digest", "digest"),
     *_sides("fetched", "time", "fetched_at"),
-    column("fields", "urls", lambda change: list(change.fields), heading="changed"),
-    listed=("url", "kind", "status_before", "status_after", "title_after"),
+    column("changed", "urls", lambda change: list(change.changed) or None),
+    listed=("url", "kind", "changed", "status_before", "status_after", "title_after"),
 )
 """The page before and after."""
 
@@ -129,6 +148,11 @@ MET_SINCE = ListingOption(
     "time",
     metavar="TIME",
 )
+IGNORE = ListingOption(
+    "ignore",
+    "Count a body as unchanged if its main text is: comments, tokens, markup, navigation. Reads these bodies.",
+    choices=get_args(IgnoredContent),
+)
 LISTING = Listing(
     "changes",
     PAGE_CHANGES,
@@ -140,20 +164,29 @@ LISTING = Listing(
         MET_SINCE,
         ListingOption(
             "kind",
-            "Only these; may be given more than once. Default: new, gone, moved, changed.",
+            "Only these (repeatable). Default: new, gone, moved, changed.",
             choices=CHANGE_KINDS,
             is_many=True,
         ),
+        ListingOption(
+            "fields",
+            "Only pages of which this has changed (repeatable).",
+            flag="field",
+            choices=_COMPARED,
+            is_many=True,
+        ),
+        IGNORE,
     ),
     examples=(
         "webtable changes example.com --since 7d",
         "webtable changes example.com --since 2026-11-01 --until 2026-11-08 --kind new --kind gone",
-        "webtable changes example.com --since 7d --format csv > changes.csv",
+        "webtable changes example.com --since 7d --field robots --field canonical",
+        "webtable changes example.com --since 7d --ignore boilerplate --format csv > changes.csv",
     ),
     help="""List the pages of a host, and of all hosts below it, that are new, gone, moved or changed since a time.
 
     A page is gone if its status was below 400 and is 404 or 410 now; moved if it redirects now; missing if it was not
-    fetched again.
+    fetched again. The column `changed` says what differs.
     """,
 )
 
@@ -175,9 +208,13 @@ class ChangesQuestion(ScopeQuestion[Change]):
         until: Moment | None,
         met_since: Moment | None,
         kind: ChangeKind | Collection[ChangeKind] | None,
+        fields: ChangedField | Collection[ChangedField] | None,
+        ignore: IgnoredContent | None,
     ) -> None:
         super().__init__(context, scope, window)
         self.kinds: tuple[ChangeKind, ...] = _kinds(kind)
+        self.fields: frozenset[str] | None = problems_of(fields, ChangedField, "fields")
+        self.ignored: frozenset[str] | None = problems_of(ignore, IgnoredContent, "ignore")
         first, last, met = moments(since=since, until=until, met_since=met_since).values()
         if first is None:
             raise InvalidArgument("since= must be given: the moment to compare with")
@@ -185,11 +222,16 @@ class ChangesQuestion(ScopeQuestion[Change]):
         # Captures of the first moment are of the earlier crawl, those of the last one of the later.
         self.period: Period = Period(begin, end, min(begin + 1, end or begin + 1) if met is None else milliseconds(met))
         times = f"since {said_time(first)}" if last is None else f"from {said_time(first)} to {said_time(last)}"
-        self.title: str = f"{self.pages.label} that are {' or '.join(self.kinds)}, {times}"
+        only = f"{label_of(self.fields)}{', by main text' if self.ignored else ''}"
+        self.title: str = f"{self.pages.label} that are {' or '.join(self.kinds)}, {times}{only}"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Change]:
         pages = self.pages.pages(self.pages.spec(expected=expected), self.window.order, after, damage)
+        fields = self.fields
         changes = damage.sift(changes_of(self.context, pages, self.period, expected))
+        changes = (change for change in changes if fields is None or not fields.isdisjoint(change.changed))
+        if self.ignored:
+            changes = _by_main_text(self.context, changes, expected)
         return (change for change in changes if change.kind in self.kinds)
 
 
@@ -212,6 +254,39 @@ def changes_of(
             change = _change(page, period, versions.get(page.url, ()))
             if change is not None:
                 yield change
+
+
+def _by_main_text(context: TableContext, changes: Iterator[Change], expected: int | None) -> Iterator[Change]:
+    """Yield *changes*, of which those are "unchanged" that do not touch the main text of a page."""
+    for batch in pieces_of(changes, expected, PAGES_AT_ONCE):
+        sizes = ((change, sum(side.size or 0 for side in _bodies(change))) for change in batch)
+        for piece in together(sizes):
+            pages = [(context.key.encode(page.url), page) for change in piece for page in _bodies(change)]
+            texts = map(_main_text, context.pages.contents_of(pages)) if pages else iter(())
+            for change in piece:
+                sides = [next(texts) for _ in _bodies(change)]
+                is_same = bool(sides) and None not in sides and len(set(sides)) == 1
+                yield replace(change, kind="unchanged") if is_same else change
+
+
+def _bodies(change: Change) -> list[Page]:
+    """Return both sides of a *change* of the body alone, as pages whose bodies can be read; else none."""
+    if change.kind != "changed" or change.changed != ("content",):
+        return []
+    return [
+        msgspec.structs.replace(side, has_body=side.digest is not None, outlink_count=None)
+        for side in (change.before, change.after)
+        if side is not None
+    ]
+
+
+def _main_text(page: Page | DamagedRow) -> str | None:
+    if isinstance(page, DamagedRow) or page.body is None:
+        return None
+    from webtable.page.extract import main_content  # it imports parsers, which only this needs
+
+    content = main_content(page.body, charset_of(page), media_of(page))
+    return None if content is None else content.text
 
 
 def _versions(

@@ -1,4 +1,4 @@
-"""The differences of two versions of a page, in title, status, headers, readable text and links. Pure: no I/O."""
+"""The differences of two versions of a page: title, status, facts, headers, readable text, links. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import UTC
 from difflib import Match, SequenceMatcher
-from itertools import count, islice, zip_longest
+from itertools import chain, count, islice, zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.display import MOST_CHARACTERS, Marked, Shown, harmless
 from webtable.display.text import plural
-from webtable.page.body import digest_like, is_html
-from webtable.page.extract import extract
+from webtable.page.body import digest_like
+from webtable.page.facts import filled
 from webtable.page.headers import Headers
-from webtable.page.page import Page, charset_of, media_of
-from webtable.page.parts import Link
+from webtable.page.page import Page
+from webtable.page.parts import SAID, Link
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.tabular import Tabular
 from webtable.repository.full_text.words import excerpts
+from webtable.repository.page_storage.state import brought
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -48,8 +49,8 @@ _DEPTH = 8
 class DifferenceRow(NamedTuple):
     """One of the differences as a row of a table: the part of the page, a name in it, and both values as text.
 
-    `part` is title, status, header, link or text; `name` is that of the header, or the target of the link. Lines of
-    text that are the same in both are left out.
+    `part` is title, status, fact, header, link or text; `name` is that of the fact or the header, or the target of the
+    link. Lines of text that are the same in both are left out.
     """
 
     part: str
@@ -256,6 +257,8 @@ class Difference(Tabular[DifferenceRow]):
     new: Page
     title: tuple[str | None, str | None] | None
     status: tuple[int, int] | None
+    facts: dict[str, tuple[str | None, str | None]]
+    """The old and new value of what else the page says of itself, by the names of fields: `robots`, `canonical`, …"""
     headers: dict[str, tuple[str | None, str | None]]
     """The old and new value of each header that changed, None if it was absent."""
     text: tuple[str, ...]
@@ -265,12 +268,12 @@ class Difference(Tabular[DifferenceRow]):
     links_removed: tuple[Link, ...]
     """In document order, as in the old version."""
     links_changed: tuple[tuple[Link, Link], ...]
-    """The old and new form of links to the same URL with another anchor or `rel`."""
+    """The old and new form of links to the same URL with another anchor, `rel`, kind, position or number (`times`)."""
 
     @property
     def is_empty(self) -> bool:
         """Whether there are no differences, except of markup, the order of links, and clocks."""
-        return not (self.title or self.status or self.headers or self.text or self._links)
+        return not (self.title or self.status or self.facts or self.headers or self.text or self._links)
 
     @property
     def _columns(self) -> Columns:
@@ -284,10 +287,13 @@ class Difference(Tabular[DifferenceRow]):
             yield DifferenceRow("title", None, *self.title)
         if self.status:
             yield DifferenceRow("status", None, *map(str, self.status))
+        yield from (DifferenceRow("fact", name, *values) for name, values in self.facts.items())
         yield from (DifferenceRow("header", name, *values) for name, values in self.headers.items())
         yield from (DifferenceRow("link", link.url, None, link.anchor) for link in self.links_added)
         yield from (DifferenceRow("link", link.url, link.anchor, None) for link in self.links_removed)
-        yield from (DifferenceRow("link", old.url, old.anchor, new.anchor) for old, new in self.links_changed)
+        for old, new in self.links_changed:
+            values = (old.anchor, new.anchor) if old.anchor != new.anchor else (_details(old), _details(new))
+            yield DifferenceRow("link", old.url, *values)
         for line in self.text[2:]:  # after the names of both versions
             if line[0] in "-+":
                 yield DifferenceRow("text", None, *((line[1:], None) if line[0] == "-" else (None, line[1:])))
@@ -316,6 +322,7 @@ class Difference(Tabular[DifferenceRow]):
             yield f"title: {_change(self.title)}"
         if self.status:
             yield f"status code: {self.status[0]} -> {self.status[1]}"
+        yield from (f"{name}: {_change(values)}" for name, values in self.facts.items())
         yield from (f"header {name}: {_change(values)}" for name, values in self.headers.items())
         yield from (f"link added: {_shown(link)}" for link in self.links_added)
         yield from (f"link removed: {_shown(link)}" for link in self.links_removed)
@@ -328,9 +335,9 @@ def difference(old: Page, new: Page) -> Difference:
     """Return the differences between two versions of a page, in the parts that were read of both.
 
     The headers `date` and `age`, which change with the clock, are ignored; headers are not compared if a version has no
-    headers, nor links if those of a version were not read. If a page has no title or links, they are taken from its
-    body. A line of the text is a block of HTML, or a line of other text; white space at the end of a line, and the kind
-    of line end, are ignored.
+    headers, nor links if those of a version were not read. If a page has no title or links, they and its facts are
+    taken from its body. A line of the text is a block of HTML, or a line of other text; white space at the end of a
+    line, and the kind of line end, are ignored.
 
     >>> from datetime import UTC, datetime
     >>> first = Page(url="https://example.com/", body=b"<p>Tea<p>2.50", fetched_at=datetime(2026, 1, 1, tzinfo=UTC))
@@ -344,19 +351,21 @@ def difference(old: Page, new: Page) -> Difference:
     -2.50
     +2.80
     """
-    (old_title, before), (new_title, after) = _head(old), _head(new)
+    (old_head, before), (new_head, after) = _head(old), _head(new)
     if before is None or after is None:
-        before = after = {}
+        before = after = ()
+    added, removed, changed = _changed_links(before, after)
     return Difference(
         old=old,
         new=new,
-        title=None if old_title == new_title else (old_title, new_title),
+        title=None if old_head.title == new_head.title else (old_head.title, new_head.title),
         status=None if old.status == new.status else (old.status, new.status),
+        facts=_facts(old_head, new_head),
         headers=_headers(old.headers, new.headers),
         text=_text(old, new),
-        links_added=tuple(link for url, link in after.items() if url not in before),
-        links_removed=tuple(link for url, link in before.items() if url not in after),
-        links_changed=tuple((before[url], link) for url, link in after.items() if before.get(url, link) != link),
+        links_added=tuple(added),
+        links_removed=tuple(removed),
+        links_changed=tuple(changed),
     )
 
 
@@ -373,20 +382,40 @@ def _was_read(page: Page) -> bool:
     return page.body is not None or not (page.has_body or page.size)
 
 
-def _head(page: Page) -> tuple[str | None, dict[str, Link] | None]:
-    """Return the title of *page*, and its links by URL, or None if they were not read."""
-    title, links = page.title, page.outlinks
+def _head(page: Page) -> tuple[Page, Sequence[Link] | None]:
+    """Return *page* with what it says of itself, and its links, or None if they were not read."""
     if page.body is None:
-        unread = links is None and (page.outlink_count or not _was_read(page))
-        return title, None if unread else _by_url(links or ())
-    if (title is None or links is None) and (page.content_type is None or is_html(page.content_type)):
-        extracted = extract(page.body, page.url, charset_of(page), content_type=media_of(page))
-        title, links = title or extracted.title, extracted.outlinks if links is None else links
-    return title, _by_url(links or ())
+        unread = page.outlinks is None and (page.outlink_count or not _was_read(page))
+        return page, None if unread else page.outlinks or ()
+    if page.title is None or page.outlinks is None:
+        page = filled(page)[0]
+    return page, page.outlinks or ()
 
 
-def _by_url(links: Sequence[Link]) -> dict[str, Link]:
-    return {link.url: link for link in links}
+def _facts(old: Page, new: Page) -> dict[str, tuple[str | None, str | None]]:
+    (*_, old_target, old_facts), (*_, new_target, new_facts) = brought(old), brought(new)
+    values = zip(("redirect_to", *SAID), (old_target, *old_facts), (new_target, *new_facts), strict=True)
+    return {name: (before, after) for name, before, after in values if before != after and name != "title"}
+
+
+def _changed_links(old: Sequence[Link], new: Sequence[Link]) -> tuple[list[Link], list[Link], list[tuple[Link, Link]]]:
+    """Return the links that came, those that went, and pairs of those to one URL that differ, in the pages' order."""
+    before, after = set(old), set(new)
+    gone: dict[str, list[Link]] = {}
+    for link in old:
+        if link not in after:
+            gone.setdefault(link.url, []).append(link)
+    added: list[Link] = []
+    changed: list[tuple[Link, Link]] = []
+    for link in new:
+        if link in before:
+            continue
+        if others := gone.get(link.url):
+            changed.append((others.pop(0), link))
+        else:
+            added.append(link)
+    removed = set(chain.from_iterable(gone.values()))
+    return added, [link for link in old if link in removed], changed
 
 
 def _text(old: Page, new: Page) -> tuple[str, ...]:
@@ -428,4 +457,10 @@ def _change(values: tuple[str | None, str | None]) -> str:
 
 
 def _shown(link: Link) -> str:
-    return " ".join([link.url, repr(link.anchor), *([f"rel={link.rel!r}"] if link.rel else [])])
+    return " ".join(filter(None, (link.url, repr(link.anchor), _details(link))))
+
+
+def _details(link: Link) -> str:
+    """What is unusual about *link* besides its anchor."""
+    named = zip(Link._fields[2:], link[2:], Link("")[2:], strict=True)
+    return " ".join(f"{name}={value!r}" for name, value, usual in named if value != usual)

@@ -117,10 +117,10 @@ def in_another_language(page: Page, language: str) -> bool:
 # --- Questions that list problems -------------------------------------------------------------------------------------
 
 
-def problem_option(kinds: object) -> ListingOption:
-    """Return the option that chooses among the *kinds* of problems, a `Literal`."""
-    help = "Only with this problem; may be given more than once."
-    return ListingOption("problem", help, is_many=True, choices=get_args(kinds))
+def problem_option(kinds: object, name: str = "problem") -> ListingOption:
+    """Return the option *name* that chooses among the *kinds* of problems, a `Literal`."""
+    help = f"Only with this {name} (repeatable)."
+    return ListingOption(name, help, is_many=True, choices=get_args(kinds))
 
 
 def problems_of(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from webtable.errors import InvalidURL
+from webtable.page.page import Page
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.listing import SITE, Listing
 from webtable.repository.questions.findings import label_of, problem_option, problems_of
@@ -19,9 +20,8 @@ from webtable.repository.questions.pages import ScopeRows, SortedQuestion, piece
 from webtable.repository.reading.temporary_tables import TemporaryTables
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from webtable.page.page import Page
     from webtable.repository.answers.results import Window
     from webtable.repository.context import TableContext
     from webtable.repository.reading.read_ahead import Damage
@@ -168,38 +168,45 @@ def _chains(
 ) -> Iterator[RedirectChain]:
     """Yield the chains that begin at the URLs *begins*, following several at once."""
     for urls in pieces_of(begins, expected, CHAINS_AT_ONCE):
-        walks = [_Walk([url]) for url in urls]
-        going: Sequence[_Walk] = walks
-        while going:
-            pages = _pages(context, {walk.urls[-1] for walk in going}, damage)
-            going = [walk for walk in going if walk.goes_on(pages)]
-        # A redirect that was replaced by a page meanwhile does not count.
-        yield from (walk.chain() for walk in walks if len(walk.urls) > 1)
+        walks = [Walk([url]) for url in urls]
+        follow(context, walks, target_of, damage)
+        for walk in walks:
+            # A redirect that was replaced by a page meanwhile does not count.
+            if len(walk.urls) > 1:
+                end = walk.pages[-1]
+                yield RedirectChain(
+                    tuple(walk.urls), len(walk.urls) - 1, walk.is_loop, None if end is None else end.status
+                )
 
 
 @dataclass(slots=True)
-class _Walk:
-    """A chain that is being followed: the URLs up to where it is, and the status codes of their pages."""
+class Walk:
+    """A chain that is being followed: the URLs up to where it is, and their pages, None for one that is not stored."""
 
     urls: list[str]
-    statuses: list[int | None] = field(default_factory=list)
+    pages: list[Page | None] = field(default_factory=list)
     is_loop: bool = False
 
-    def goes_on(self, pages: Mapping[str, Page]) -> bool:
+    def goes_on(self, pages: Mapping[str, Page], next_of: Callable[[Page], str | None]) -> bool:
         """Follow the page of the last URL, which is among *pages* if it is stored; return whether the chain goes on."""
         page = pages.get(self.urls[-1])
-        self.statuses.append(None if page is None else page.status)
-        target = None if page is None or len(self.urls) > MAX_HOPS else target_of(page)
+        self.pages.append(page)
+        target = None if page is None or len(self.urls) > MAX_HOPS else next_of(page)
         if target is None:
             return False
         if target in self.urls:
             self.is_loop = True
-            self.statuses.append(self.statuses[self.urls.index(target)])
+            self.pages.append(self.pages[self.urls.index(target)])
         self.urls.append(target)
         return not self.is_loop
 
-    def chain(self) -> RedirectChain:
-        return RedirectChain(tuple(self.urls), len(self.urls) - 1, self.is_loop, self.statuses[-1])
+
+def follow(context: TableContext, walks: Sequence[Walk], next_of: Callable[[Page], str | None], damage: Damage) -> None:
+    """Follow *walks* to their ends, all together, from each page to the URL that *next_of* returns for it."""
+    going = walks
+    while going:
+        pages = _pages(context, {walk.urls[-1] for walk in going}, damage)
+        going = [walk for walk in going if walk.goes_on(pages, next_of)]
 
 
 def _pages(context: TableContext, urls: set[str], damage: Damage) -> dict[str, Page]:

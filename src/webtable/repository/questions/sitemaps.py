@@ -12,9 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from webtable._clock import clock, milliseconds, moment_of
+from webtable._clock import milliseconds, moment_of
 from webtable.display.text import minute_text, plural
 from webtable.errors import DamagedRow, FormatError, InvalidArgument, InvalidURL
 from webtable.page.body import is_html
@@ -27,16 +27,19 @@ from webtable.repository.answers.listing import SITE, Listing, ListingOption
 from webtable.repository.links.kinds import is_for_crawlers, is_sitemap, may_be_sitemap
 from webtable.repository.page_storage.cells import together
 from webtable.repository.page_storage.timeline import dates_in
-from webtable.repository.questions.findings import TESTS, is_read, label_of, problem_option, problems_of
+from webtable.repository.questions.findings import BOT, NOT_INDEXABLE, label_of, problem_option, problems_of
+from webtable.repository.questions.indexability import StoredRobots
 from webtable.repository.questions.page import history_many, target_of
 from webtable.repository.questions.pages import SortedQuestion, pieces_of, url_at
 from webtable.repository.reading.temporary_tables import TemporaryTables
 from webtable.rowkey.urls import canonical_url, join_url
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from webtable.page.page import Page
+    from webtable.page.sitemap import SitemapEntry
     from webtable.repository.answers.results import Window
     from webtable.repository.context import TableContext
     from webtable.repository.reading.read_ahead import Damage
@@ -51,7 +54,7 @@ _ROBOTS = re.compile(r"//[^/]*/robots\.txt(?:\?|$)")
 _ABSOLUTE = re.compile(r"https?://", re.IGNORECASE)
 
 SitemapProblem = Literal[
-    "missing", "unlisted", "noindex", "redirect", "error", "canonicalised", "lastmod", "foreign", "relative",
+    "missing", "unlisted", "blocked", "noindex", "redirect", "error", "canonicalised", "lastmod", "foreign", "relative",
     "unreadable",
 ]  # fmt: skip
 
@@ -96,7 +99,7 @@ LISTING = Listing(
         SITE,
         ListingOption(
             "sitemap",
-            "Read the capture of this sitemap too; may be given more than once.",
+            "Read the capture of this sitemap too (repeatable).",
             metavar="URL",
             is_many=True,
             example="https://example.com/sitemap.xml",
@@ -111,15 +114,16 @@ LISTING = Listing(
     help="""List the URLs of sitemaps, with their problems, and pages in no sitemap.
 
     Sitemaps are read from their captures: those that robots.txt or a sitemap index names, and those that look like one.
-    docs/questions.md explains the problems.
+    docs/sitemaps.md explains the problems.
     """,
     of_command="`webtable crawl --sitemaps` stores sitemaps, and `webtable ingest --types all` those of WARC files.",
 )
 
 
 # Places are those of URLs, dates milliseconds. A file waits until it is read; `rank` 0 is robots.txt, 2 what may be a
-# sitemap, by its type alone. `problems` of a page is empty if it is indexable, NULL if it is neither that nor at odds.
-_TABLES = (
+# sitemap, by its type alone. `problems` of a page is its index status, empty if it is indexable, and NULL if it is
+# neither that nor at odds.
+TABLES = (
     "CREATE TABLE files (place BLOB PRIMARY KEY, named_by BLOB, depth INTEGER, rank INTEGER, state TEXT, problem TEXT,"
     " fetched INTEGER) WITHOUT ROWID",
     "CREATE INDEX waiting ON files (state, rank)",
@@ -209,10 +213,14 @@ class _Row(NamedTuple):
         return None
 
 
-class SitemapsQuestion(SortedQuestion[SitemapURL]):
-    """What the sitemaps of a scope name, and what of it is stored."""
+T = TypeVar("T")
 
-    listing = LISTING
+
+class OfSitemaps(SortedQuestion[T]):
+    """A question for which the sitemaps of a scope are read; `kinds` are the problems that it lists."""
+
+    kinds: object
+    what: str
     notes: Sequence[str] = (
         "the bodies of robots.txt, of sitemaps and of other XML are read; those of a directory are of its whole host",
     )
@@ -223,7 +231,7 @@ class SitemapsQuestion(SortedQuestion[SitemapURL]):
         scope: Scope,
         window: Window,
         sitemap: str | Collection[str] | None,
-        problem: SitemapProblem | Collection[SitemapProblem] | None,
+        problem: str | Collection[str] | None,
     ) -> None:
         place = scope.place
         is_directory = place is not None and place.directory != "/"
@@ -236,13 +244,23 @@ class SitemapsQuestion(SortedQuestion[SitemapURL]):
         self.sitemaps: tuple[str, ...] = tuple(
             map(canonical_url, [sitemap] if isinstance(sitemap, str) else sitemap or ())
         )
-        self.problems: frozenset[str] | None = problems_of(problem, SitemapProblem)
+        self.problems: frozenset[str] | None = problems_of(problem, self.kinds)
         named = "".join(f", {url}" for url in self.sitemaps)
-        self.title: str = f"URLs of sitemaps and {scope}{named}{label_of(self.problems)}"
+        self.title: str = f"{self.what} {scope}{named}{label_of(self.problems)}"
+
+
+class SitemapsQuestion(OfSitemaps[SitemapURL]):
+    """What the sitemaps of a scope name, and what of it is stored."""
+
+    listing = LISTING
+    kinds: object = SitemapProblem
+    what = "URLs of sitemaps and"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[SitemapURL]:
-        with TemporaryTables(*_TABLES) as scratch:
-            _Reading(self, scratch, damage).read_all()
+        with TemporaryTables(*TABLES) as scratch:
+            reading = SitemapReading(self, scratch, damage)
+            reading.read_all()
+            reading.look_back()
             rows = map(_Row._make, scratch.rows(_ROWS, (after or b"",)))
             for _, of_url in groupby(rows, lambda row: row.place):
                 entry = _most_wrong(row.url() for row in of_url)
@@ -264,23 +282,31 @@ def _most_wrong(entries: Iterator[SitemapURL]) -> SitemapURL:
     return replace(first, others=others)
 
 
-class _Reading:
-    """Reads the pages of a site, and its sitemaps, into temporary tables."""
+class SitemapReading:
+    """Reads the pages of a site, its sitemaps, and pages elsewhere that these name, into temporary tables.
 
-    def __init__(self, question: SitemapsQuestion, scratch: TemporaryTables, damage: Damage) -> None:
+    The pages are read with their *columns*.
+    """
+
+    columns: Sequence[str] = ()
+    elsewhere: str = _ELSEWHERE
+    """The statement that selects the places of pages elsewhere."""
+
+    def __init__(self, question: OfSitemaps[Any], scratch: TemporaryTables, damage: Damage) -> None:
         self._question, self._scratch, self._damage = question, scratch, damage
         self._context: TableContext = question.context
-        self._at = clock.now()
+        self._robots = StoredRobots(question.context, BOT)
 
     def read_all(self) -> None:
         question, scratch = self._question, self._scratch
-        scratch.fill("pages", map(self._with_file, question.pages.all(self._damage)), 8)
+        spec = question.pages.in_one_range(question.pages.spec(Wanted(self._context.codec.select(self.columns))))
+        pages = question.pages.pages(spec, "storage", None, self._damage)
+        scratch.fill("pages", map(self._with_file, pages), 8)
         for url in question.sitemaps:
             self._add(url, None, 0, rank=1)
         while files := list(scratch.rows(_WAITING)):
             self._read_files(files)
         self._look_elsewhere()
-        self._look_back()
 
     # --- Pages --------------------------------------------------------------------------------------------------------
 
@@ -291,30 +317,27 @@ class _Reading:
                 self._add(page.url, None, 0, rank=0 if _ROBOTS.search(page.url) else 1)
             elif may_be_sitemap(page):
                 self._add(page.url, None, 0, rank=2)
-        return self._row(page)
+        return self.row(page)
 
-    def _row(self, page: Page) -> tuple[object, ...]:
-        problems, detail = [], None
-        if page.status in REDIRECTS:
-            problems, detail = ["redirect"], page.redirect_to
-        elif not 200 <= page.status < 400:
-            problems = ["error"]
-        else:
-            if TESTS["noindex"](page, self._at):
-                problems.append("noindex")
-            # Of two that disagree search engines obey neither.
-            if TESTS["canonical-elsewhere"](page, self._at) and page.other_canonical is None:
-                problems, detail = [*problems, "canonicalised"], page.canonical
+    def entry(self, entry: SitemapEntry, place: bytes) -> None:
+        """Take what is needed of an *entry* of a sitemap, whose URL is at *place*."""
+
+    def row(self, page: Page) -> tuple[object, ...]:
+        status, detail = page.index_status_for(BOT)
+        robots = self._robots.of(page.url, page.fetched_at)
+        if robots is not None and not robots.allows(page.url):
+            status, detail = "blocked", robots.rule(page.url)
         place, is_within = self._question.pages.by_url(page.url), self._question.is_within
         # What is beside the directory is not asked for, but may be named.
-        is_indexable = is_read(page) and (is_within is None or is_within(place))
-        names = " ".join(problems) if problems or is_indexable else None
+        is_indexable = status == "indexable" and (is_within is None or is_within(place))
+        names = status if status in (*NOT_INDEXABLE, "blocked") else "" if is_indexable else None
         changed, before = page.changed_at or page.fetched_at, None
         if page.change_count:
             dates = [moment for moment in (page.first_seen, *dates_in(page.stored.unchanged)) if moment]
             before = max((milliseconds(moment) for moment in dates if moment < changed), default=None)
-        if detail:  # it may have half of a surrogate pair, which SQLite does not take
-            detail = detail.encode("utf-8", "replace").decode()
+        # It may have half of a surrogate pair, which SQLite does not take.
+        leads = detail if detail and status in ("redirect", "canonicalised", "blocked") else None
+        detail = leads and leads.encode("utf-8", "replace").decode()
         dates_of = milliseconds(changed), milliseconds(page.fetched_at), before, page.change_count
         return place, page.status, names, detail, *dates_of
 
@@ -323,12 +346,12 @@ class _Reading:
         question, scratch = self._question, self._scratch
         if (is_of_site := question.scope.contains()) is None:
             return
-        places = (place for (place,) in scratch.rows(_ELSEWHERE) if not is_of_site(place))
+        places = (place for (place,) in scratch.rows(self.elsewhere) if not is_of_site(place))
         for piece in pieces_of(places, None, FILES_AT_ONCE):
-            pages = self._damage.sift(self._context.counted.read_each(self._keys(piece), ()))
-            scratch.fill("pages", [self._row(page) for page in pages if page is not None], 8)
+            pages = self._damage.sift(self._context.counted.read_each(self._keys(piece), self.columns))
+            scratch.fill("pages", (self.row(page) for page in pages if page is not None), 8)
 
-    def _look_back(self) -> None:
+    def look_back(self) -> None:
         """Find when pages had other content last, where a lastmod depends on it and their metadata do not say it."""
         rows = self._scratch.rows(_SEVERAL_CHANGES)
         doubtful = (
@@ -415,6 +438,7 @@ class _Reading:
                 elif entry.is_sitemap:
                     self._add(url, place, depth + 1, rank=1)
                 elif is_within is None or is_within(at):
+                    self.entry(entry, at)
                     names = [] if _ABSOLUTE.match(entry.url) else ["relative"]
                     if _origin(url) != origin and not self._scratch.first(_IS_NAMED, (place, _origin(url))):
                         names.append("foreign")

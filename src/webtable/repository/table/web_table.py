@@ -62,16 +62,21 @@ if TYPE_CHECKING:
     from webtable.repository.hosts.hosts import Hosts
     from webtable.repository.indexes.pages import PageOptions
     from webtable.repository.indexes.questions import SizeClass
+    from webtable.repository.links.depths import Depth
     from webtable.repository.links.links import Edge
     from webtable.repository.maintenance.delete import DeletedPage, Deletions
+    from webtable.repository.questions.canonicals import Canonical, CanonicalProblem
     from webtable.repository.questions.captures import Crawl, Unresolved
-    from webtable.repository.questions.changes import Change, ChangeKind
+    from webtable.repository.questions.changes import Change, ChangedField, ChangeKind, IgnoredContent
     from webtable.repository.questions.difference import Difference
     from webtable.repository.questions.findings import Finding
+    from webtable.repository.questions.hreflang import Hreflang, HreflangProblem
     from webtable.repository.questions.indexability import Indexability, RobotsTxt
     from webtable.repository.questions.page import History, Resolution
+    from webtable.repository.questions.pagination import PaginatedPage, PaginationProblem
     from webtable.repository.questions.redirect_chains import ChainProblem, RedirectChain
     from webtable.repository.questions.sitemaps import SitemapProblem, SitemapURL
+    from webtable.repository.questions.soft_404s import Soft404, Soft404Reason
     from webtable.repository.questions.stats import Stats
     from webtable.repository.questions.titles import TitleProblem, TitleProblemKind
     from webtable.repository.reports import Audit
@@ -674,6 +679,8 @@ class WebTable(ShowsItself):
         until: Moment | None = None,
         met_since: Moment | None = None,
         kind: ChangeKind | Collection[ChangeKind] | None = None,
+        fields: ChangedField | Collection[ChangedField] | None = None,
+        ignore: IgnoredContent | None = None,
         urls: URLFilter | None = None,
         limit: int | None = None,
         after: str | None = None,
@@ -686,22 +693,28 @@ class WebTable(ShowsItself):
         - `moved`: it did not redirect at *since*, and does at *until*.
         - `missing`: it was stored at *since* and not fetched again from *met_since* on, when a later crawl began; by
           default after *since*. Of a page that was fetched after *until* only what changed is known: it is none.
-        - `changed`: its digest, status or redirect differs otherwise (`Change.fields` has what differs); also a page
-          whose version at *since* is not kept any more, which has `before=None`.
+        - `changed`: its digest, status, redirect, or what it says of itself (title, robots, canonical URL, …) differs
+          otherwise, `Change.changed` has what; also a page whose version at *since* is not kept any more, which has
+          `before=None`.
         - `unchanged`: it was fetched again and is as it was, whatever it was in between.
 
-        *kind* is one of these or several; by default all but `missing` and `unchanged`. Pages without a capture up to
+        *kind* is one of these or several; by default all but `missing` and `unchanged`. *fields* chooses the pages of
+        which one of these has changed, as in `fields=["robots", "canonical"]`. With *ignore* "boilerplate" a page is
+        `unchanged` of which nothing but the body differs, and whose main text is the same: markup, comments, tokens,
+        navigation. The two bodies of such pages are read and parsed. Pages without a capture up to
         *until* and deleted pages are left out. Captures at exactly *since* or *until* count. All rows of the site are
         read, and the list of versions of those with other content since then. The other arguments are those of `pages`.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
-        return questions.changes.ChangesQuestion(self._context, scope, window, since, until, met_since, kind).answer()
+        arguments = since, until, met_since, kind, fields, ignore
+        return questions.changes.ChangesQuestion(self._context, scope, window, *arguments).answer()
 
     def duplicate_groups(
         self,
         site: Site | None = None,
         *,
         by: Sameness = "content",
+        facets: bool = False,
         limit: int | None = None,
         after: str | None = None,
         order: str = "pages",
@@ -709,17 +722,19 @@ class WebTable(ShowsItself):
         """Return the groups of two or more pages with the same content (digest), or *by* the same "title".
 
         Errors and redirects, which have no content of their own, are in no group, nor are pages without a body, or
-        without a title. The groups with the most
-        `pages` come first, or those with the most `bytes`; each has its first ten URLs.
+        without a title. With *facets* only pages that are `indexable` by their `Page.index_status` count, and those of
+        a group have one path and differ in their query, as the views of a filter do. The groups with the most `pages`
+        come first, or those with the most `bytes`; each has its first ten URLs.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        return duplicates.exact.DuplicateGroupsQuestion(self._context, scope, window, by).answer()
+        return duplicates.exact.DuplicateGroupsQuestion(self._context, scope, window, by, facets=facets).answer()
 
     def near_duplicate_groups(
         self,
         site: Site | None = None,
         *,
         at_least: float = LIKE,
+        facets: bool = False,
         limit: int | None = None,
         after: str | None = None,
         order: str = "pages",
@@ -728,10 +743,11 @@ class WebTable(ShowsItself):
 
         Pages of *at_least* that `similarity` (`near_duplicates`) are joined, and what is joined to one page is a group.
         Compared are the texts of pages with a band in common: up to 16 of these each with each; of more, each with the
-        first 16, and the first of 16 other groups. The order is as in `duplicate_groups`. Raises `MissingExtra`.
+        first 16, and the first of 16 other groups. *facets* and the order are as in `duplicate_groups`. Raises
+        `MissingExtra`.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
-        question = duplicates.near.NearDuplicateGroupsQuestion(self._context, scope, window, at_least)
+        question = duplicates.near.NearDuplicateGroupsQuestion(self._context, scope, window, at_least, facets=facets)
         return question.answer()
 
     def titles(
@@ -799,6 +815,117 @@ class WebTable(ShowsItself):
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
         return questions.redirect_chains.RedirectChainsQuestion(self._context, scope, window, problem).answer()
 
+    @repeatable()
+    def canonicals(
+        self,
+        site: Site | None = None,
+        *,
+        problem: CanonicalProblem | Collection[CanonicalProblem] | None = None,
+        urls: URLFilter | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[Canonical]:
+        """Return the pages of *site* that name another URL as the one for their content, and where that leads.
+
+        From the URL that a page names its way goes on by redirects, and by the canonical URLs of the pages there, also
+        on stored pages of other sites, for 20 steps at most. *problem* chooses "chain" (a page on the way names another
+        URL itself), "loop", "redirect" (one on the way redirects), "error", "noindex" or "not-html" (the end, by its
+        `Page.index_status`), "missing" (the end is not stored), "other-host" (the page names one), "conflict" (it names
+        two that disagree, of which search engines obey neither), or several of these.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
+        return questions.canonicals.CanonicalsQuestion(self._context, scope, window, problem).answer()
+
+    def hreflang(
+        self,
+        site: Site | None = None,
+        *,
+        sitemap: str | Collection[str] | None = None,
+        problem: HreflangProblem | Collection[HreflangProblem] | None = None,
+        urls: URLFilter | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[Hreflang]:
+        """Return the versions in other languages that the pages of *site* name by `hreflang`, by URL and language.
+
+        They are named by a `<link>` in the head, in the header Link, or in a sitemap; sitemaps are those of `sitemaps`.
+        The bodies of all pages are read, and those of pages elsewhere that are named. *problem* chooses, of the target,
+        "no-return" (it does not name the page), "inconsistent" (it does, for another language than the page itself),
+        "missing" (not stored), "redirect", "error", "noindex" or "canonicalised" (its `Page.index_status`); of the page
+        "no-self" (it does not name itself), "several" (other URLs for this language too), "not-canonical" (it names
+        another URL for its content); and "code" (no language of ISO 639-1, with a script of ISO 15924 and a region of
+        ISO 3166-1, nor x-default); or several of these.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
+        return questions.hreflang.HreflangQuestion(self._context, scope, window, sitemap, problem).answer()
+
+    def pagination(
+        self,
+        site: Site | None = None,
+        *,
+        problem: PaginationProblem | Collection[PaginationProblem] | None = None,
+        urls: URLFilter | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[PaginatedPage]:
+        """Return the pages of lists that several pages of *site* have, by URL, and what is wrong with each.
+
+        A list is made by `rel=next` and `rel=prev`, of a `<link>` in the head, an `<a>` or the header Link, or by the
+        numbers in URLs (`?page=2`, `/page/2`). The bodies and links of all pages are read. *problem* chooses "sequence"
+        (the next page does not name this one as the previous one, or the other way round; or the number before is not
+        stored), "several" (more than one next or previous page), "missing", "redirect" or "error" (of these pages),
+        "noindex", "canonicalised" (to the first page of the list), "not-linked" (by no `<a>`: of URLs with a number on
+        any page, of others on those that name it), or several of these.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
+        return questions.pagination.PaginationQuestion(self._context, scope, window, problem).answer()
+
+    def soft_404s(
+        self,
+        site: Site | None = None,
+        *,
+        at_least: float = LIKE,
+        reason: Soft404Reason | Collection[Soft404Reason] | None = None,
+        urls: URLFilter | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[Soft404]:
+        """Return the HTML pages of *site* with status 200 that say that there is nothing, as an error page should.
+
+        *reason* chooses those whose "title" or first "heading" says "not found" or the like, in one of 17 languages, or
+        whose main "text" is *at_least* that `similarity` (`near_duplicates`) to that of a page of its host with status
+        404 or 410, of which eight different ones are compared; or several of these. Where the site has such error
+        pages, the bodies of all its pages are read, and `MissingExtra` is raised without the extra `similarity`.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
+        return questions.soft_404s.Soft404sQuestion(self._context, scope, window, at_least, reason).answer()
+
+    def depths(
+        self,
+        site: Site | None = None,
+        *,
+        start: str | Collection[str] | None = None,
+        columns: Sequence[str] | None = None,
+        urls: URLFilter | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+    ) -> Results[Depth]:
+        """Return for each page of *site* how many clicks lead to it at least from *start*, one page or several.
+
+        By default that is from the root of any host of the site. A click is a link (`a`); redirects, refreshes and
+        frames lead on without one. Ways stay within the site (of a directory within its host). Not followed are links
+        with `nofollow`, those of pages whose rules for all or for Google say `nofollow`, and those of error pages.
+        `clicks` is None where no way leads. The links of every page that is reached are read, and what is reached is
+        kept on disk. *columns* and *order* are as in `pages`.
+        """
+        scope, window = Scope.of(site, limit=limit), Window(order, limit, after, urls)
+        return links.depths.DepthsQuestion(self._context, scope, window, start, columns).answer()
+
     def sitemaps(
         self,
         site: Site | None = None,
@@ -837,9 +964,9 @@ class WebTable(ShowsItself):
         """Return when *site* was crawled, the `newest` crawl first or the `oldest`: runs of captures between pauses.
 
         A pause longer than *gap*, a `timedelta` or a text such as "6h", ends a crawl. Counted are the stored captures:
-        the newest one of each page, and each one that began a kept version (another body, status or redirect) or wrote
-        its content again for its TTL. A capture that only repeats content counts until the next capture of its page.
-        Versions are read without bodies. `webtable.reports.compare` takes two rows of the answer.
+        the newest one of each page, and each one that began a kept version (another body, status, redirect or fact) or
+        wrote its content again for its TTL. A capture that only repeats content counts until the next capture of its
+        page. Versions are read without bodies. `webtable.reports.compare` takes two rows of the answer.
         """
         scope, window = Scope.of(site, limit=limit), Window(order, limit, after)
         return questions.captures.CrawlsQuestion(self._context, scope, window, gap).answer()

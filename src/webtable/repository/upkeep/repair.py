@@ -572,9 +572,9 @@ class InlinkComparison(DriftComparison):
         """Yield those inlinks that *page* makes that only one side may have."""
         timestamp, column = milliseconds(hints_at(page)), self._inlinks.column(page.url)
         source = self._context.key.encode(page.url)
-        for row, link in self._inlinks.rows(self._links_of(page)).items():
+        for row, links in self._inlinks.rows(self._links_of(page)).items():
             if self._sums.is_odd(row, column):
-                yield SourcedCell(self._context.table, row, NewCell(column, timestamp, inlink_value(link)), source)
+                yield SourcedCell(self._context.table, row, NewCell(column, timestamp, inlink_value(links)), source)
 
     def _links_left(self, sources: Iterable[bytes]) -> dict[bytes, int]:
         """Return the dates of links without a page, which an interrupted delete has left, by row."""

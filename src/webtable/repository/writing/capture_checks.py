@@ -19,7 +19,7 @@ from webtable.page.facts import compacted, filled
 from webtable.page.headers import Headers
 from webtable.page.json_lines import ATTRIBUTES, TYPES, WHOLE_NUMBERS, types_of
 from webtable.page.page import BLANK, Page
-from webtable.page.parts import LINK_KINDS, SHARED, Link, first_links, links_as_lists
+from webtable.page.parts import LINK_KINDS, SHARED, Link, different_links, links_as_lists
 from webtable.repository.arguments import checked_date, in_utc
 from webtable.repository.links.inlink_cells import is_only_self
 from webtable.repository.page_storage.cells import json_of
@@ -135,8 +135,8 @@ def _check_types(page: Page) -> None:
     if html and not (set(html) <= set(SHARED) and set(map(type, html.values())) == {str}):
         raise errors.InvalidCapture(f"{page.url[:200]}: html_facts must be a dict of text for {', '.join(SHARED)}")
     links = page.outlinks
-    if links and not (set(map(type, links)) <= {Link} and set(map(type, chain.from_iterable(links))) <= {str}):
-        raise errors.InvalidCapture(f"{page.url[:200]}: outlinks must be webtable.Link values of str")
+    if links and not (set(map(type, links)) <= {Link} and _are_links(*zip(*links, strict=True))):
+        raise errors.InvalidCapture(f"{page.url[:200]}: outlinks must be webtable.Link values of str, `times` an int")
     if links and not {link.kind for link in links} <= set(LINK_KINDS):
         wrong = next(link.kind for link in links if link.kind not in LINK_KINDS)
         raise errors.InvalidCapture(
@@ -186,16 +186,21 @@ def _with_text_headers(page: Page) -> Page:
         raise errors.InvalidCapture(f"{page.url[:200]}: invalid headers: {exc}") from exc
 
 
+def _are_links(*values: Sequence[object]) -> bool:
+    *texts, times = values
+    numbers = [number for number in times if type(number) is int and 0 < number < 1 << 63]
+    return set(map(type, chain.from_iterable(texts))) <= {str} and len(numbers) == len(times)
+
+
 def measured(page: Page, max_body: int | None, digest: str | None) -> Page:
-    """Return *page* as it is stored: with one link for each URL (`first_links`), and the size and digest of its body.
+    """Return *page* as it is stored: with its `different_links`, and the size and digest of its body.
 
     *digest* and size are those of the whole body; a body longer than *max_body* is truncated. If the body was truncated
     before, and the page gives a larger size, its size and digest are kept.
     """
-    # Each inlink is one cell of the page that it leads to, so of the links to a URL one counts.
     links, body = page.outlinks, page.body
     if links is not None:
-        links = first_links(links)
+        links = different_links(links)
     is_cut = body is not None and max_body is not None and len(body) > max_body
     is_given = body is None or (page.truncated and (page.size or 0) > len(body))
     return replace(

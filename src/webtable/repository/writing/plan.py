@@ -23,12 +23,12 @@ from webtable.repository.page_storage.decisions import decide, decide_open
 from webtable.repository.page_storage.state import (
     DAMAGED_CAPTURE,
     NEWEST,
-    Capture,
     KeyedPage,
     PageWrite,
     Stored,
     Version,
     brought,
+    capture_of,
     content_date,
 )
 from webtable.repository.upkeep.cells import PageChange, is_unsigned, signed, with_signature
@@ -195,8 +195,7 @@ def _stored_after(stored: Stored, write: PageWrite) -> Stored:
     """Return the state of a page after *write*, given the *stored* state before it."""
     page, versions = write.page, stored.versions
     if write.with_content:
-        capture = Capture(page.digest, status=page.status, redirect_to=page.redirect_to)
-        versions = [Version(page.fetched_at, capture), *versions[: NEWEST - 1]]
+        versions = [Version(page.fetched_at, capture_of(page)), *versions[: NEWEST - 1]]
     return Stored(replace(page, body=None, outlinks=None), versions, stored.deleted)
 
 
@@ -243,8 +242,7 @@ def dropped(
         place = next((at for at, version in enumerate(versions) if version.at <= page.fetched_at), len(versions))
         if place < len(versions) and versions[place].at == page.fetched_at:
             continue
-        capture = Capture(page.digest, status=page.status, redirect_to=page.redirect_to)
-        versions.insert(place, Version(page.fetched_at, capture))
+        versions.insert(place, Version(page.fetched_at, capture_of(page)))
         if len(versions) <= limit:
             continue
         last, before = versions.pop(), drops.get(planned.index, NOTHING_DROPPED)
