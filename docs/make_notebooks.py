@@ -7,6 +7,7 @@ Each begins in an empty folder of its own, so it asks the sample web. FOLDER is 
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -32,7 +33,9 @@ def executed(path: Path, folder: Path, **parameters: object) -> nbformat.Noteboo
     with tempfile.TemporaryDirectory() as sockets:
         # By files in place of ports, which anybody on the machine could reach; their names may not be long.
         kernel.transport, kernel.ip = "ipc", f"{sockets}/kernel"
-        client.execute()
+        # As in a notebook that is open, whose own folder has the modules that it imports.
+        folders = [str(NOTEBOOKS), *filter(None, [os.environ.get("PYTHONPATH")])]
+        client.execute(env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)})
     return notebook
 
 

@@ -62,6 +62,22 @@ DEPTHS |= {product(number): 2 + number // PER_LIST for number in range(PRODUCTS)
 DEPTHS |= dict.fromkeys(map(article, range(ARTICLES)), 2) | dict.fromkeys(SPECIAL, 2)
 DEPTHS |= dict.fromkeys(REDIRECTS, 1) | {TO_LONELY: 1}
 DEPTHS |= dict.fromkeys(PAGES - DEPTHS.keys())
+BETWEEN, BEFORE_SECOND = "2026-11-12", "2026-11-16"
+CHANGED = (
+    (product(10), "changed", ("robots",)),
+    (product(11), "changed", ("content", "canonical")),
+    (product(12), "changed", ("content", "description")),
+    (product(13), "changed", ("content", "title")),
+    (product(16), "changed", ("content",)),
+)
+"""The pages that changed in the second crawl; the last has another comment and another token."""
+NEW = ("/blog/new", "new", None)
+GONE = (product(14), "gone", ("content", "status", "title", "description", "h1"))
+MOVED = (
+    product(15),
+    "moved",
+    ("content", "status", "redirect_to", "title", "description", "h1", "language"),
+)
 QUESTIONS = (
     question("pages", "url", PAGES),
     question("indexability", "url", INDEXABLE, verdict="indexable"),
@@ -139,4 +155,22 @@ QUESTIONS = (
     question("pagination", "url", ["/products/?page=5"], problem="sequence"),
     question("soft_404s", "url", [CASE("soft-404")]),
     question("depths", "url clicks", [*DEPTHS.items()]),
+    question("near_duplicate_groups", "urls", [(("/products/", "/products/?sort=price"),)], facets="true"),
+    question(
+        "links_of",
+        "url anchor rel position",
+        [
+            ("/", "Shop", "", "header"),
+            ("/products/", "Products", "", "nav"),
+            ("/blog/", "Blog", "", "nav"),
+            (product(0), "Lamp", "nofollow", "main"),
+            (product(0), "The lamp", "", "main"),
+            ("/about", "About us", "", "footer"),
+        ],
+        url=f"{SITE}/cases/two-links",
+    ),
+    question("changes", "url kind changed", [*CHANGED, NEW, GONE, MOVED], since=BETWEEN),
+    question("changes", "url kind changed", {*CHANGED[:4], NEW, GONE, MOVED}, since=BETWEEN, ignore="boilerplate"),
+    question("changes", "url kind changed", CHANGED[:1], since=BETWEEN, fields="robots"),
+    question("changes", "url", [product(17)], since=BETWEEN, kind="missing", met_since=BEFORE_SECOND),
 )

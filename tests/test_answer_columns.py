@@ -191,7 +191,7 @@ def plain(value):
             return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
         case Link():
             return list(value)
-        case Mapping() if set(value) == {"url", "anchor", "rel", "kind"}:
+        case Mapping() if set(value) == set(Link._fields):
             return list(value.values())
         case Mapping() if set(value) == {"key", "value"}:
             return [value["key"], value["value"]]

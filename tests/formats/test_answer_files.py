@@ -100,7 +100,7 @@ def test_tab_separated_values_are_a_line_a_record_and_come_back_whole():
 def test_links_and_headers_are_json_in_a_value():
     data, _ = written([PAGE], "csv", columns=["headers", "outlinks"])
 
-    assert list(map(json.loads, rows(data)[1])) == [{"ETag": '"x"'}, [["https://a.example/", "A\tB", "", "a"]]]
+    assert list(map(json.loads, rows(data)[1])) == [{"ETag": '"x"'}, [["https://a.example/", "A\tB", "", "a", "", 1]]]
 
 
 def test_json_lines_without_columns_come_back_as_pages():

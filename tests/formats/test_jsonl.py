@@ -42,7 +42,8 @@ pages = st.builds(
     change_count=counts,
     _content_at=st.none() | times,
     outlink_count=st.none() | counts,
-    outlinks=st.none() | st.lists(st.builds(Link, st.text(), st.text(), st.text())).map(tuple),
+    outlinks=st.none()
+    | st.lists(st.builds(Link, st.text(), st.text(), st.text(), times=st.integers(1, 2**63 - 1))).map(tuple),
     same_as=st.none() | st.text(),
 )
 
@@ -79,7 +80,7 @@ def test_a_line_is_readable_json():
         "url": "https://example.com/",
         "body": "<p>né",
         "fetched_at": "2026-03-01T10:20:30.123000Z",
-        "outlinks": [["https://a.example/", "A", "", "a"]],
+        "outlinks": [["https://a.example/", "A", "", "a", "", 1]],
     }
 
 

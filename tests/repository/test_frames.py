@@ -266,7 +266,9 @@ def test_every_answer_is_a_table(web):
         assert answer.to_pandas().shape == (len(rows), len(rows[0])), name
         assert answer.first() == next(iter(answer)), name
     assert {row["name"]: row["pages"] for row in answers["hosts"].to_dicts()} == {domain: 4}
-    assert {"source", "target", "status", "anchor", "rel", "kind"} == set(answers["broken"].to_dicts()[0])
+    assert {"source", "target", "status", "anchor", "rel", "kind", "position", "times"} == set(
+        answers["broken"].to_dicts()[0]
+    )
 
 
 def test_polars_duckdb_and_pandas_take_an_answer_as_it_is(crawl):

@@ -9,10 +9,10 @@ from operator import attrgetter
 import pytest
 from exploring import explored
 from running import webtable_command
-from shop import store_shop
+from shop import product, store_shop
 
 import webtable
-from seo_site import HOST, QUESTIONS, SITE, Question
+from seo_site import BETWEEN, HOST, QUESTIONS, SITE, Question
 from webtable.formats import write
 from webtable.questions import LISTINGS, read_for
 
@@ -38,7 +38,8 @@ def client(shop):
 
 
 def texts_of(question: Question) -> dict[str, list[str]]:
-    return {name: text.split(",") for name, text in question.options.items()} | {"site": [HOST]}
+    of_site = {"site": [HOST]} if "site" in LISTINGS[question.name].takes else {}
+    return {name: text.split(",") for name, text in question.options.items()} | of_site
 
 
 def answer(table, question: Question):
@@ -59,7 +60,8 @@ def by_command(table, url, client, question):
     words = [listing.name.replace("_", "-")]
     for option in listing.options:
         for value in texts_of(question).get(option.name, ()):
-            words += [value] if option.is_argument else [f"--{option.flag or option.name}", value]
+            flag = f"--{(option.flag or option.name).replace('_', '-')}"
+            words += [value] if option.is_argument else [flag] if option.kind == "flag" else [flag, value]
     words += ["--columns", ",".join(question.columns), "--format", "jsonl"]
     done = webtable_command("-s", url, *words)
     assert done.code == 0, done.err
@@ -99,3 +101,13 @@ def test_it_is_answered_with_the_pages_that_were_counted_by_hand(shop, shop_url,
 
     compared = [tuple(plain(row.get(name)) for name in question.columns) for row in rows]
     assert set(compared) == question.rows
+
+
+def test_a_page_is_shown_with_the_robots_that_it_had_at_a_moment(shop):
+    address = SITE + product(10)
+
+    before, after = shop.get(address, as_of=BETWEEN), shop.get(address)
+
+    assert (before.index_status, after.index_status) == ("indexable", "noindex")
+    assert [page.robots for page in shop.history(address)] == ["noindex", None]
+    assert shop.diff(address).facts == {"robots": (None, "noindex")}

@@ -221,7 +221,7 @@ def _defused_with_quotes(text: str) -> str:
 # An object a line; those of pages can be read by `read_pages`.
 #
 # The body is in `body` if it is UTF-8, else in `body_base64`, so every body is restored byte for byte. Links are
-# `[url, anchor, rel, kind]`, times ISO 8601.
+# `[url, anchor, rel, kind, position, times]`, moments ISO 8601.
 
 _encoder = msgspec.json.Encoder()
 

@@ -3,7 +3,7 @@
 Exports write such lines, and a writer leaves them of the pages that it could not send.
 
 A body that is UTF-8 stands there as `body`, another one as `body_base64`, so every body comes back byte by byte. Links
-are `[url, anchor, rel, kind]`, times ISO 8601.
+are `[url, anchor, rel, kind, position, times]`, moments ISO 8601.
 """
 
 from __future__ import annotations

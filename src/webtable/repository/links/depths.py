@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError
+from webtable.errors import InvalidArgument, KeyFormatError
 from webtable.page.page import Page
 from webtable.page.parts import PAGE_KINDS
 from webtable.page.robots import rules_for
@@ -22,7 +22,7 @@ from webtable.repository.questions.findings import BOT
 from webtable.repository.questions.pages import ScopeRows, SortedQuestion, pieces_of, url_at
 from webtable.repository.reading.temporary_tables import TemporaryTables
 from webtable.rowkey import canonical_url
-from webtable.rowkey.urls import canonical_or_none, split_url
+from webtable.rowkey.urls import split_url
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
@@ -126,8 +126,7 @@ class DepthsQuestion(SortedQuestion[Depth]):
         self.title: str = f"{self.pages.label} by the clicks from {begins}"
         self.selected: Sequence[bytes] = context.codec.select(columns)
         self.columns: Columns = records_with(column_names(columns), LISTING.columns)
-        place = scope.place
-        self._around = scope if place is None else scope._replace(place=place._replace(directory="/"))
+        self._around = scope.of_host()
 
     def spec(self) -> ScanSpec:
         return self.pages.spec(Wanted(self.selected))
@@ -185,6 +184,6 @@ def _targets(page: Page, pages: ScopeRows) -> Iterator[tuple[bytes, bool]]:
         return
     for link in links_of(page):
         if link.kind in PAGE_KINDS and "nofollow" not in link.rel.split():
-            with suppress(InvalidURL):
-                if (url := canonical_or_none(link.url)) is not None:
-                    yield pages.by_url(url), link.kind == "a"
+            target = pages.by_any_url(link.url)
+            if target is not None:
+                yield target, link.kind == "a"

@@ -10,10 +10,9 @@ from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.listing import SITE, Listing, ListingOption
 from webtable.repository.questions.findings import NOT_INDEXABLE, is_content, problem_option
 from webtable.repository.questions.pages import url_at
-from webtable.repository.questions.relations import place_of, relations_of
+from webtable.repository.questions.relations import relations_of
 from webtable.repository.questions.sitemaps import TABLES, OfSitemaps, SitemapReading
 from webtable.repository.reading.temporary_tables import TemporaryTables
-from webtable.rowkey.urls import canonical_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -77,7 +76,8 @@ LISTING = Listing(
     """,
 )
 _BETWEEN: Final = b"\0"
-# A version may be named at several places. `judged` are the pages whose markup was read to its end.
+# A version may be named at several places. `judged` are the pages whose markup was read to its end. Of the languages
+# for which a target names a page 100 are looked at: a stranger's sitemap may have thousands, and each row asks.
 _ALTERNATES = (
     "CREATE TABLE alternates (place BLOB, language TEXT, target BLOB, source TEXT,"
     " PRIMARY KEY (place, language, target, source)) WITHOUT ROWID",
@@ -92,9 +92,9 @@ _ROWS = """
     OR EXISTS (SELECT 1 FROM alternates AS other WHERE other.place = named.target),
     EXISTS (SELECT 1 FROM alternates AS back WHERE back.target = named.place AND back.place = named.target),
     EXISTS (SELECT 1 FROM alternates AS self WHERE self.target = named.place AND self.place = named.place)
-    AND NOT EXISTS (SELECT 1 FROM alternates AS back JOIN alternates AS self USING (language)
-    WHERE back.target = named.place AND back.place = named.target
-    AND self.target = named.place AND self.place = named.place),
+    AND NOT EXISTS (SELECT 1 FROM (SELECT language FROM alternates AS back WHERE back.target = named.place
+    AND back.place = named.target LIMIT 100) AS back JOIN alternates AS self
+    ON self.place = named.place AND self.language = back.language AND self.target = named.place),
     EXISTS (SELECT 1 FROM alternates AS other WHERE other.place = named.place AND other.language = named.language
     AND other.target <> named.target)
     FROM alternates AS named LEFT JOIN pages AS page ON page.place = named.place
@@ -154,7 +154,8 @@ class HreflangQuestion(OfSitemaps[Hreflang]):
 
     listing = LISTING
     kinds: object = HreflangProblem
-    what = "versions in other languages of"
+    what: str = "versions in other languages of"
+    fields: Sequence[str] = ("body",)
     notes: Sequence[str] = (
         "the bodies of all pages, of robots.txt and of sitemaps are read, and those of pages elsewhere that are named;"
         " those of a directory are of its whole host",
@@ -180,8 +181,7 @@ class HreflangQuestion(OfSitemaps[Hreflang]):
 class _Reading(SitemapReading):
     """Reads what pages and sitemaps name as versions in other languages as well."""
 
-    columns = ("body",)
-    elsewhere = _ELSEWHERE
+    elsewhere: str = _ELSEWHERE
 
     def row(self, page: Page) -> tuple[object, ...]:
         row = super().row(page)
@@ -196,11 +196,10 @@ class _Reading(SitemapReading):
 
     def entry(self, entry: SitemapEntry, place: bytes) -> None:
         for language, reference in entry.alternates:
-            if (url := canonical_or_none(reference)) is not None:
-                self._name(place, language, url, "sitemap")
+            self._name(place, language, reference, "sitemap")
 
     def _name(self, place: object, language: str, url: str, source: str) -> None:
         # A zero separates the parts of a place, and SQLite takes no half of a surrogate pair.
         code = language.strip().lower()[:100].replace("\0", "").encode("utf-8", "replace").decode()
-        if (target := place_of(self._question.pages, url)) is not None:
+        if (target := self._question.pages.by_any_url(url)) is not None:
             self._scratch.run("INSERT OR IGNORE INTO alternates VALUES (?, ?, ?, ?)", (place, code, target, source))

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from webtable._clock import clock
 from webtable._messages import Argument
-from webtable.errors import DamagedRow, InvalidArgument
+from webtable.errors import DamagedRow, InvalidArgument, InvalidURL
 from webtable.page.page import Page
 from webtable.repository.answers.arrow import arrow, first_rows
 from webtable.repository.answers.arrow_pages import in_batches
@@ -208,6 +208,12 @@ class ScopeRows(PageRows):
     def by_url(self, url: str) -> bytes:
         """Return the place of *url* in the order of URLs; `url_at` is the inverse."""
         return self.place_of(url, "url")
+
+    def by_any_url(self, url: str | None) -> bytes | None:
+        """Return the place of *url*, which may be anything; None if it is no URL, or is too long to be stored."""
+        with suppress(InvalidURL):
+            return None if url is None else self.by_url(url)
+        return None
 
 
 # --- Questions about a site -------------------------------------------------------------------------------------------

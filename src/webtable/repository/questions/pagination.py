@@ -14,9 +14,8 @@ from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.listing import SITE, Listing
 from webtable.repository.questions.findings import BOT, is_content, label_of, problem_option, problems_of
 from webtable.repository.questions.pages import SortedQuestion, url_at
-from webtable.repository.questions.relations import place_of, relations_of
+from webtable.repository.questions.relations import relations_of
 from webtable.repository.reading.temporary_tables import TemporaryTables
-from webtable.rowkey.urls import canonical_or_none
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
@@ -126,7 +125,7 @@ class PaginationQuestion(SortedQuestion[PaginatedPage]):
     ) -> None:
         super().__init__(context, scope, window)
         self.problems: frozenset[str] | None = problems_of(problem, PaginationProblem)
-        self.title: str = f"pages of lists{self.pages.label_after('of')}{label_of(self.problems)}"
+        self.title: str = f"pages of lists{self.pages.label_after('among')}{label_of(self.problems)}"
 
     def spec(self) -> ScanSpec:
         return self.pages.in_one_range(self.pages.spec(Wanted(self.context.codec.select(("body", "outlinks")))))
@@ -153,19 +152,17 @@ class PaginationQuestion(SortedQuestion[PaginatedPage]):
         steps = {
             (relation.rel, target)
             for relation in relations
-            if relation.rel != "alternate" and (target := place_of(self.pages, relation.target)) is not None
+            if relation.rel != "alternate" and (target := self.pages.by_any_url(relation.target)) is not None
         }
         named = {target for _, target in steps}
         for link in page.outlinks or ():
-            url = canonical_or_none(link.url) if link.kind == "a" else None
-            is_numbered = url is not None and _NUMBER.search(url) is not None
-            target = place_of(self.pages, url) if url is not None and (is_numbered or named) else None
+            is_numbered = _NUMBER.search(link.url) is not None
+            target = self.pages.by_any_url(link.url) if link.kind == "a" and (is_numbered or named) else None
             if target is not None and target != place and (is_numbered or target in named):
                 scratch.run("INSERT OR IGNORE INTO linked VALUES (?)", (target,))
         for step in steps:
             scratch.run("INSERT OR IGNORE INTO steps VALUES (?, ?, ?)", (place, *step))
-        canonical = canonicalised_to(page)
-        return place, name, number, state, canonical and place_of(self.pages, canonical), is_whole
+        return place, name, number, state, self.pages.by_any_url(canonicalised_to(page)), is_whole
 
 
 def _numbered(url: str) -> tuple[str, int | None]:

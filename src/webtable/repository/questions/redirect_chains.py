@@ -16,7 +16,7 @@ from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.listing import SITE, Listing
 from webtable.repository.questions.findings import label_of, problem_option, problems_of
 from webtable.repository.questions.page import MAX_HOPS, target_of
-from webtable.repository.questions.pages import ScopeRows, SortedQuestion, pieces_of, url_at
+from webtable.repository.questions.pages import SortedQuestion, pieces_of, url_at
 from webtable.repository.reading.temporary_tables import TemporaryTables
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class RedirectChainsQuestion(SortedQuestion[RedirectChain]):
         pages = self.pages
         with TemporaryTables(*_TABLES) as scratch:
             led = ((page.url, target) for page in pages.all(damage) if (target := target_of(page)) is not None)
-            scratch.fill("hops", ((pages.by_url(url), _place(pages, target)) for url, target in led), 2)
+            scratch.fill("hops", ((pages.by_url(url), pages.by_any_url(target)) for url, target in led), 2)
             _find_begins(scratch)
             begins = scratch.rows("SELECT place FROM begins WHERE place > ? ORDER BY place", (after or b"",))
             for chain in _chains(self.context, (url_at(place) for (place,) in begins), expected, damage):
@@ -141,13 +141,6 @@ class RedirectChainsQuestion(SortedQuestion[RedirectChain]):
 
     def place(self, result: RedirectChain) -> bytes:
         return self.pages.by_url(result.urls[0])
-
-
-def _place(pages: ScopeRows, url: str) -> bytes | None:
-    """Return the place of *url*; None if it is too long to be stored."""
-    with suppress(InvalidURL):
-        return pages.by_url(url)
-    return None
 
 
 def _find_begins(scratch: TemporaryTables) -> None:

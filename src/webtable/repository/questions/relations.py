@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from webtable.errors import InvalidURL
 from webtable.page.elements import SEQUENCE, Relation
 from webtable.page.headers import header_links, redirect_target
 from webtable.page.sitemap import MAX_ALTERNATES
@@ -15,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webtable.page.page import Page
-    from webtable.repository.questions.pages import ScopeRows
 
 
 def relations_of(page: Page) -> tuple[Iterator[Relation], bool]:
@@ -35,10 +32,3 @@ def _in_header(page: Page) -> Iterator[Relation]:
             is_language = rel == "alternate" and language is not None
             if (is_language or rel in SEQUENCE) and (target := redirect_target(page.url, reference)):
                 yield Relation(page.url, 0, SEQUENCE.get(rel, rel), "header", language, target)
-
-
-def place_of(pages: ScopeRows, url: str) -> bytes | None:
-    """Return the place of *url* in the order of URLs; None if it is none, or is too long to be stored."""
-    with suppress(InvalidURL):
-        return pages.by_url(url)
-    return None

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from webtable.repository.answers.results import Window
     from webtable.repository.context import TableContext
     from webtable.repository.reading.read_ahead import Damage
+    from webtable.repository.reading.scan import ScanSpec
     from webtable.repository.reading.scope import Scope
 
 FILES_AT_ONCE = 256
@@ -221,6 +222,8 @@ class OfSitemaps(SortedQuestion[T]):
 
     kinds: object
     what: str
+    fields: Sequence[str] = ()
+    """What is read of pages besides their metadata."""
     notes: Sequence[str] = (
         "the bodies of robots.txt, of sitemaps and of other XML are read; those of a directory are of its whole host",
     )
@@ -235,9 +238,7 @@ class OfSitemaps(SortedQuestion[T]):
     ) -> None:
         place = scope.place
         is_directory = place is not None and place.directory != "/"
-        super().__init__(
-            context, scope if place is None else scope._replace(place=place._replace(directory="/")), window
-        )
+        super().__init__(context, scope.of_host(), window)
         self.is_within: Any = scope.contains() if is_directory else None
         if not isinstance(sitemap, str | Collection | None):
             raise InvalidArgument(f"sitemap={sitemap!r} must be the URL of a sitemap, or several")
@@ -248,13 +249,16 @@ class OfSitemaps(SortedQuestion[T]):
         named = "".join(f", {url}" for url in self.sitemaps)
         self.title: str = f"{self.what} {scope}{named}{label_of(self.problems)}"
 
+    def spec(self) -> ScanSpec:
+        return self.pages.in_one_range(self.pages.spec(Wanted(self.context.codec.select(self.fields))))
+
 
 class SitemapsQuestion(OfSitemaps[SitemapURL]):
     """What the sitemaps of a scope name, and what of it is stored."""
 
     listing = LISTING
     kinds: object = SitemapProblem
-    what = "URLs of sitemaps and"
+    what: str = "URLs of sitemaps and"
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[SitemapURL]:
         with TemporaryTables(*TABLES) as scratch:
@@ -285,10 +289,9 @@ def _most_wrong(entries: Iterator[SitemapURL]) -> SitemapURL:
 class SitemapReading:
     """Reads the pages of a site, its sitemaps, and pages elsewhere that these name, into temporary tables.
 
-    The pages are read with their *columns*.
+    The pages are read with the `fields` of the question.
     """
 
-    columns: Sequence[str] = ()
     elsewhere: str = _ELSEWHERE
     """The statement that selects the places of pages elsewhere."""
 
@@ -299,8 +302,7 @@ class SitemapReading:
 
     def read_all(self) -> None:
         question, scratch = self._question, self._scratch
-        spec = question.pages.in_one_range(question.pages.spec(Wanted(self._context.codec.select(self.columns))))
-        pages = question.pages.pages(spec, "storage", None, self._damage)
+        pages = question.pages.pages(question.spec(), "storage", None, self._damage)
         scratch.fill("pages", map(self._with_file, pages), 8)
         for url in question.sitemaps:
             self._add(url, None, 0, rank=1)
@@ -348,7 +350,7 @@ class SitemapReading:
             return
         places = (place for (place,) in scratch.rows(self.elsewhere) if not is_of_site(place))
         for piece in pieces_of(places, None, FILES_AT_ONCE):
-            pages = self._damage.sift(self._context.counted.read_each(self._keys(piece), self.columns))
+            pages = self._damage.sift(self._context.counted.read_each(self._keys(piece), question.fields))
             scratch.fill("pages", (self.row(page) for page in pages if page is not None), 8)
 
     def look_back(self) -> None:
@@ -369,14 +371,8 @@ class SitemapReading:
     # --- Files --------------------------------------------------------------------------------------------------------
 
     def _add(self, url: str | None, named_by: bytes | None, depth: int, *, rank: int) -> None:
-        if (place := self._place(url)) is not None:
+        if (place := self._question.pages.by_any_url(url)) is not None:
             self._scratch.run(_ADD, (place, named_by, depth, rank))
-
-    def _place(self, url: str | None) -> bytes | None:
-        """Return the place of *url*; None if it is none, or is too long to be stored."""
-        with suppress(InvalidURL):
-            return None if url is None else self._question.pages.by_url(url)
-        return None
 
     def _keys(self, places: Iterable[bytes]) -> list[bytes]:
         return [self._context.key.encode(url_at(place)) for place in places]
@@ -416,7 +412,7 @@ class SitemapReading:
                 with suppress(InvalidURL):
                     url = join_url(page.url, match[1])
                     self._add(url, place, 0, rank=1)
-                    self._scratch.run(_NAME, (self._place(url), _origin(page.url)))
+                    self._scratch.run(_NAME, (self._question.pages.by_any_url(url), _origin(page.url)))
             self._settle(place, "passed")
         elif rank == 2 and not is_sitemap(body):
             self._settle(place, "none")
@@ -433,7 +429,7 @@ class SitemapReading:
                 url = None
                 with suppress(InvalidURL):
                     url = join_url(page.url, entry.url) if entry.url else None
-                if url is None or (at := self._place(url)) is None:
+                if url is None or (at := self._question.pages.by_any_url(url)) is None:
                     unusable += 1
                 elif entry.is_sitemap:
                     self._add(url, place, depth + 1, rank=1)

@@ -107,9 +107,9 @@ class Soft404sQuestion(ScopeQuestion[Soft404]):
         check_at_least(at_least)
         self.at_least = at_least
         self.reasons: frozenset[str] | None = problems_of(reason, Soft404Reason, "reason")
-        self.title: str = f"{self.pages.label} that are errors with status 200 ({at_least:g}){label_of(self.reasons)}"
-        place = scope.place
-        self._around = scope if place is None else scope._replace(place=place._replace(directory="/"))
+        self.title: str = f"{self.pages.label} that say there is nothing, or {at_least:g} of what an error page says"
+        self.title += label_of(self.reasons)
+        self._around = scope.of_host()
 
     def spec(self, columns: Sequence[str] = ("body",)) -> ScanSpec:
         return self.pages.spec(Wanted(self.context.codec.select(columns)))
@@ -117,7 +117,9 @@ class Soft404sQuestion(ScopeQuestion[Soft404]):
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[Soft404]:
         pages = ScopeRows(self.context, self._around)
         with TemporaryTables(_TABLE) as scratch:
-            answers = (page for page in pages.all(damage) if page.status in (404, 410) and page.has_body)
+            is_compared = self.reasons is None or "text" in self.reasons
+            stored = pages.all(damage) if is_compared else ()
+            answers = (page for page in stored if page.status in (404, 410) and page.has_body)
             rows = ((split_url(page.url).host, page.digest or page.url, pages.by_url(page.url)) for page in answers)
             scratch.fill("answers", rows, 3)
 

@@ -176,6 +176,10 @@ class Scope(NamedTuple):
         """A test by key whether a row of its ranges belongs to it; None if all do. Ports are at the end of keys."""
         return None if self.place is None or self.place.port is None else _has_port(self.place.port)
 
+    def of_host(self) -> Self:
+        """Return the same scope, or that of its whole host if it is a directory."""
+        return self if self.place is None else self._replace(place=self.place._replace(directory="/"))
+
     def check_permitted(self, context: TableContext, *, takes_limit: bool = False) -> None:
         """Raise `FullScanNeeded` for all pages of a large store, unless the whole table is named.
 
