@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import tempfile
 from contextlib import chdir
@@ -9,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 import webtable
@@ -17,24 +19,33 @@ from webtable.explorer import explore
 
 FOLDER = Path(__file__).with_name("pictures")
 UNTIL = datetime(2026, 11, 22, 12, tzinfo=UTC)
+COLOURS = 128
 
 
 class Picture(NamedTuple):
-    """A picture: the page of the explorer that it shows, from which element on, and how."""
+    """A picture: the page of the explorer that it shows, in which colours, and how large."""
 
     path: str
-    element: str = "body"
     scheme: str = "light"
-    width: int = 1100
-    height: int = 700
+    width: int = 1280
+    height: int = 800
 
 
+PHONE = 390, 800
 CHANGED = "https://docs.example.com/guide/news/group-road-first-street-5.html"
+PATHS = {
+    "start": "/",
+    "site": "/site/docs.example.com/?limit=12",
+    "page": f"/page?url={CHANGED}",
+    "audit": "/audit?site=example.com",
+    "compare": "/compare?site=example.com",
+    "question": "/q/broken-links?site=example.com&limit=14",
+}
+"""The kinds of pages, each of which has a picture in light, in dark and of a phone."""
 PICTURES = {
-    "table": Picture("/", height=840),
-    "page": Picture(f"/page?url={CHANGED}", "#key", height=480),
-    "differences": Picture(f"/page/diff?url={CHANGED}", height=640),
-    "phone": Picture("/audit?site=example.com", scheme="dark", width=380, height=760),
+    **{name: Picture(path) for name, path in PATHS.items()},
+    **{f"{name}_dark": Picture(path, "dark") for name, path in PATHS.items()},
+    **{f"{name}_phone": Picture(path, "light", *PHONE) for name, path in PATHS.items()},
 }
 """The pictures by their names."""
 
@@ -54,8 +65,9 @@ def main() -> None:
                     tab.goto(running.url)
                     tab.wait_for_url(address)
                     tab.goto(address + picture.path.lstrip("/"))
-                    tab.locator(picture.element).evaluate("element => element.scrollIntoView()")
-                    tab.screenshot(path=FOLDER / f"explorer-{name}.png")
+                    image = Image.open(io.BytesIO(tab.screenshot()))
+                    image.quantize(COLOURS).save(FOLDER / f"explorer-{name}.png", optimize=True)
+                    tab.close()
             running.stop()
 
 

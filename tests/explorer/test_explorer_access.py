@@ -86,7 +86,7 @@ def test_a_program_may_have_the_token_in_its_path(stranger):
     found = stranger.get(f"/-/{TOKEN}{PATH}")
 
     assert found.status_code == 200
-    assert f'href="/-/{TOKEN}/static/explorer.css"' in found.text
+    assert f'href="/-/{TOKEN}/static/explorer.css?v=' in found.text
 
 
 def test_behind_https_the_cookie_is_for_https_alone(table):

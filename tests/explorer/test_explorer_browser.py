@@ -39,12 +39,23 @@ PAGES = {
     "a question without an answer yet": "/q/with-status",
     "a wrong question": "/q/pages?site=example.com&limit=many",
     "an index that is missing": f"/q/near-duplicates?url={HOME}",
+    "search results": "/q/search?text=mountain&site=example.com",
+    "how it is stored": "/storage",
+    "archives": "/archives",
+    "no such page": "/nothing/here",
     "statistics": "/stats?site=example.com",
     "an audit": "/audit?site=imkerei.example",
     "a comparison": "/compare?site=imkerei.example&since=10d",
     "a page": f"/page?url={HOME}",
     "a page as of a moment": f"/page?url={HOME}&as_of=2030-01-01",
     "a page that is not stored": "/page?url=https://example.com/nothing",
+    "links to a page": f"/page?url={HOME}&tab=links-in",
+    "links of a page": f"/page?url={HOME}&tab=links-out",
+    "the text of a page": f"/page?url={HOME}&tab=text",
+    "a page rendered": f"/page?url={HOME}&tab=rendered",
+    "headers": f"/page?url={HOME}&tab=headers",
+    "a row key": f"/page?url={HOME}&tab=key",
+    "the place of a page": f"/page?url={HOME}&tab=storage",
     "source": f"/page/source?url={HOME}",
     "text": f"/page/text?url={HOME}",
     "differences": f"/page/diff?url={HOME}",
@@ -157,13 +168,11 @@ def test_the_keyboard_alone_searches_and_follows_a_link(opened):
     assert tab.evaluate("document.activeElement.textContent") == "To the content"
     tab.keyboard.press("Enter")
     assert urlsplit(tab.url).fragment == "main"
-    while tab.evaluate("document.activeElement.id") != "f-order":
-        tab.keyboard.press("Tab")
     tab.locator("#f-columns").focus()
     tab.keyboard.type("url,status")
     tab.keyboard.press("Enter")
     tab.wait_for_url("**columns=url*")
-    assert tab.locator("th").all_inner_texts() == ["url", "status"]
+    assert [text.split()[0] for text in tab.locator("th").all_inner_texts()] == ["url", "status"]
     tab.locator("td a").first.focus()
     tab.keyboard.press("Enter")
     tab.wait_for_url("**/page?**")
@@ -175,6 +184,7 @@ def test_the_rows_of_a_table_that_is_too_wide_are_scrolled_by_the_keyboard(opene
     tab = opened.open("/q/pages?site=example.com&limit=3")
     tab.set_viewport_size({"width": 380, "height": 800})
 
+    tab.locator(".wide").evaluate("wide => { wide.querySelector('table').style.minWidth = '900px' }")
     tab.locator(".wide").focus()
     tab.keyboard.press("End")
     tab.keyboard.press("ArrowRight")
@@ -183,19 +193,77 @@ def test_the_rows_of_a_table_that_is_too_wide_are_scrolled_by_the_keyboard(opene
     assert tab.evaluate("document.querySelector('.wide').scrollLeft") > 0
 
 
-def test_a_column_is_sorted_by_its_values(opened):
-    tab = opened.open("/q/pages?site=example.com&columns=url,size,fetched_at")
-    heading, cells = tab.locator("th").nth(1), tab.locator("tbody td:nth-child(2)")
+def test_keys_lead_to_the_field_and_through_the_rows(opened):
+    tab = opened.open("/q/pages?site=example.com&limit=5")
+    links = [link.get_attribute("href") for link in tab.locator("tbody tr td:first-child a").all()]
 
-    heading.get_by_role("button").click()
-    ascending = [bytes_of(text) for text in cells.all_inner_texts()]
-    heading.get_by_role("button").click()
-    descending = [bytes_of(text) for text in cells.all_inner_texts()]
-
-    assert len(set(ascending)) > 5
-    assert ascending == sorted(ascending) == descending[::-1]
-    assert heading.get_attribute("aria-sort") == "descending"
+    tab.keyboard.press("j")
+    tab.keyboard.press("j")
+    tab.keyboard.press("j")
+    tab.keyboard.press("k")
+    assert tab.evaluate("document.activeElement.getAttribute('href')") == links[1]
+    tab.keyboard.press("?")
+    assert "Enter opens" in tab.locator("dialog").inner_text()
     assert findings(tab) == []
+    tab.keyboard.press("Escape")
+    tab.keyboard.press("/")
+    assert tab.evaluate("document.activeElement.id") == "go"
+    tab.keyboard.type("j/?")
+    assert tab.locator("#go").input_value() == "j/?"
+    tab.locator("#go").fill("broken links")
+    tab.keyboard.press("Enter")
+    tab.wait_for_url("**/q/broken-links")
+    tab.keyboard.press("k")
+    tab.goto(tab.url.replace("/q/broken-links", "/q/pages?site=example.com&limit=5"))
+    tab.keyboard.press("j")
+    tab.keyboard.press("Enter")
+    tab.wait_for_url("**/page?**")
+    assert opened.troubles == []
+
+
+def test_a_moment_keeps_the_page_its_filters_and_its_place(opened):
+    tab = opened.open("/q/pages?site=example.com&status=200&limit=5&columns=url")
+    tab.locator("a[rel=next]").click()
+    tab.wait_for_url("**from=6**")
+    before = tab.locator("tbody tr").all_inner_texts()
+
+    tab.locator("#as_of").fill("2030-01-01")
+    tab.locator("#as_of").press("Enter")
+    tab.wait_for_url("**as_of=2030-01-01**")
+
+    assert all(part in tab.url for part in ("/q/pages?", "status=200", "from=6", "after=", "columns=url"))
+    assert tab.locator("tbody tr").all_inner_texts() == before
+
+
+def test_next_and_previous_lead_through_an_answer_and_back(opened):
+    tab = opened.open("/q/pages?site=example.com&limit=20&columns=url")
+    rows = tab.locator("tbody tr")
+    pages = [rows.all_inner_texts()]
+    for _ in range(3):
+        tab.locator("a[rel=next]").click()
+        tab.wait_for_load_state()
+        pages.append(rows.all_inner_texts())
+    assert tab.locator(".foot").first.inner_text().startswith("61–80 of ")
+    for before in pages[-2::-1]:
+        tab.locator("a[rel=prev]").click()
+        tab.wait_for_load_state()
+        assert rows.all_inner_texts() == before
+    assert tab.locator("a[rel=prev]").count() == 0
+    assert opened.troubles == []
+
+
+def test_an_index_sorts_a_column_and_the_filters_stay(opened):
+    tab = opened.open("/q/largest?site=example.com&limit=10&max_size=5kB&columns=url,size")
+    sizes = tab.locator("tbody td.bytes")
+
+    assert tab.locator("th[aria-sort=descending]").inner_text().startswith("size")
+    tab.locator("th a").click()
+    tab.wait_for_url("**order=smallest**")
+
+    values = [bytes_of(text) for text in sizes.all_inner_texts()]
+    assert values == sorted(values)
+    assert tab.locator("th[aria-sort=ascending]").count() == 1
+    assert "max_size=5kB" in tab.url
 
 
 def bytes_of(text: str) -> float:
@@ -203,52 +271,70 @@ def bytes_of(text: str) -> float:
     return float(number) * {"B": 1, "kB": 1e3, "MB": 1e6}[unit]
 
 
-def test_more_rows_come_into_the_same_table(opened):
-    tab = opened.open("/q/pages?site=example.com&columns=url&limit=20")
-    address, rows = tab.url, tab.locator("tbody tr")
+def test_back_restores_what_was_typed(opened):
+    tab = opened.open("/q/pages?site=example.com&limit=3")
+    tab.locator("#f-min_size").fill("1234")
 
-    tab.locator("a.more").press("Enter")
-    tab.locator("tbody tr:nth-child(40)").wait_for()
-    urls = rows.all_inner_texts()
-    assert tab.url == address
-    assert len(set(urls)) == 40
-    assert tab.evaluate("document.activeElement.textContent") == urls[20]
-    assert opened.troubles == []
+    tab.locator("td a").first.click()
+    tab.wait_for_url("**/page?**")
+    tab.go_back()
+
+    assert tab.locator("#f-min_size").input_value() == "1234"
 
 
-def test_more_rows_come_without_javascript_too(browser, sample_client):
+def test_the_menu_opens_without_javascript_and_leads_to_a_question(browser, sample_client):
     with watched(browser, sample_client, java_script_enabled=False) as opened:
-        tab = opened.open("/q/pages?site=example.com&columns=url&limit=20")
-        before = tab.locator("tbody tr").all_inner_texts()
+        tab = opened.open("/")
 
-        tab.locator("a.more").click()
+        tab.locator("header summary").click()
+        tab.locator("header .groups a", has_text="broken links").first.click()
 
-        assert not set(before) & set(tab.locator("tbody tr").all_inner_texts())
+        tab.wait_for_url("**/q/broken-links")
 
 
-def test_where_rows_cannot_be_loaded_the_link_is_followed(opened):
-    tab = opened.open("/q/pages?site=example.com&columns=url&limit=20")
-    tab.evaluate("() => { window.fetch = () => Promise.reject(new Error('no network')) }")
+def test_an_address_shows_its_host_once_and_is_copied_as_a_whole(opened):
+    tab = opened.open("/q/pages?site=https://docs.example.com/&limit=5&columns=url")
+    shown = "link => [...link.querySelectorAll('.off, .cut')].every(part => getComputedStyle(part).fontSize == '0px')"
 
-    tab.locator("a.more").click()
+    hosts = tab.locator("tbody .host").count()
+    copied = tab.evaluate(
+        "() => { getSelection().selectAllChildren(document.querySelector('tbody tr:nth-child(3) a'));"
+        " return getSelection().toString() }"
+    )
 
-    tab.wait_for_url("**after=*")
+    assert hosts == 1
+    assert tab.locator("tbody tr:nth-child(3) a").evaluate(shown)
+    assert copied == tab.locator("tbody tr:nth-child(3) a").get_attribute("title")
 
 
 @pytest.mark.parametrize(
-    ("path", "picture", "label"),
-    [("/stats?site=example.com&by=status", ".bars svg", " %"), (f"/page?url={HOME}", ".timeline rect", ", 200")],
+    ("path", "chart", "label"),
+    [
+        ("/stats?site=example.com&by=status", ".bars svg", "%"),
+        (f"/page?url={HOME}", ".timeline a", ", 200"),
+        ("/", ".tiles svg.area", "pages by the day of their last capture"),
+        ("/", "#statuses svg.stack", "pages by status: 200: "),
+        ("/", "svg.heat", "256 salts"),
+    ],
 )
-def test_a_picture_says_what_is_under_the_pointer(opened, path, picture, label):
+def test_a_chart_says_its_values_as_text(opened, path, chart, label):
     tab = opened.open(path)
 
-    tab.locator(picture).first.hover()
-
-    assert tab.locator("#tip").is_visible()
-    assert label in tab.locator("#tip").inner_text()
-    tab.locator("h1").hover()
-    assert not tab.locator("#tip").is_visible()
+    assert label in tab.locator(chart).first.get_attribute("aria-label")
+    assert tab.locator(chart).first.bounding_box()["height"] > 4
     assert opened.troubles == []
+
+
+def test_a_page_without_the_token_says_where_that_is_and_breaks_no_policy(browser, sample_client):
+    with browser.new_context() as context:
+        tab, troubles = context.new_page(), []
+        tab.on("console", lambda message: troubles.append(message.text))
+        response = tab.goto(str(sample_client.base_url))
+
+        assert response.status == 403
+        assert "webtable serve has printed" in tab.locator("main").inner_text()
+        assert tab.evaluate("getComputedStyle(document.body).maxWidth") != "none"
+        assert not [text for text in troubles if "Content" in text]
 
 
 def test_a_page_of_another_site_opens_the_explorer(browser, sample_client):
@@ -306,7 +392,7 @@ SHOWING = (
     "/keys?urls={url}",
     "/stats?site=all",
     "/audit?site=all",
-    "/page?url={url}",
+    *(f"/page?url={{url}}&tab={tab}" for tab in ("history", "links-in", "links-out", "text", "headers", "storage")),
     "/page/source?url={url}",
     "/page/text?url={url}",
     "/page/diff?url={url}",
@@ -343,10 +429,9 @@ def test_nothing_that_was_crawled_runs_or_asks_another_host(browser, evil):
 
 def test_stored_html_is_rendered_but_runs_nothing_and_asks_nobody(browser, evil):
     with watched(browser, evil) as opened:
-        tab = opened.open(f"/page?url={quote(EVIL, safe='')}")
-        tab.locator("details.rendered summary").click()
-        tab.locator("details.rendered a").click()
-        frame = tab.frame_locator("details.rendered iframe")
+        tab = opened.open(f"/page?url={quote(EVIL, safe='')}&tab=rendered")
+        tab.locator(".rendered a").click()
+        frame = tab.frame_locator(".rendered iframe")
         frame.get_by_role("button").click()
         frame.get_by_role("link").first.click()
         tab.wait_for_timeout(300)

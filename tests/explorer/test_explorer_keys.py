@@ -1,10 +1,8 @@
-"""The page of row keys: keys with their parts, split points, and advice."""
+"""The page of row keys: keys with their parts, and split points."""
 
 from __future__ import annotations
 
-import base64
 import html
-import re
 from typing import Any
 
 import pytest
@@ -12,7 +10,6 @@ import pytest
 import webtable
 from webtable.explorer.views import keys
 from webtable.rowkey import Salt, key_text, sample_split_points, split_points
-from webtable.rowkey.advice import advise
 
 URLS = ["https://example.com/", "http://example.com:8080/products?id=7", "https://docs.example.com/guide/"]
 
@@ -35,50 +32,12 @@ def test_urls_are_shown_with_the_keys_that_they_have_in_the_table(serving, salt)
         assert points(found, "split_points_by_urls") == [key_text(one) for one in sample_split_points(made, 4)]
 
 
-def test_the_advice_is_that_of_the_advisor(sample, sample_client):
-    urls = [page.url for page in sample.pages("example.com", limit=100)]
-    asked = {"urls": "\n".join(urls), "regions": "8"}
-    advice = advise(urls, regions=8)
-
-    shown, found = sample_client.get("/keys", params=asked).text, sample_client.get("/keys.json", params=asked).json()
-
-    scores = dict(re.findall(r'<td class="text">(\w+)</td><td class="fraction">([\d.]+)</td>', shown))
-    # The salt of the design `random` is another one each time.
-    assert {**scores, "random": ""} == {one.name: f"{one.score:,.2f}" for one in advice.designs} | {"random": ""}
-    assert all(html.escape(reason) in shown.replace("&#39;", "&#x27;") for reason in advice.best.why)
-    assert {one["name"] for one in found["advice"]} == {one.name for one in advice.designs}
-
-
-def test_the_writes_of_each_design_are_drawn_on_one_scale(sample_client):
-    urls = [f"https://site{number % 40}.example/{number}" for number in range(200)]
-    advice = advise(urls, regions=8)
-
-    shown = sample_client.get("/keys", params={"urls": "\n".join(urls), "regions": "8"}).text
-
-    drawn = re.findall(r'<img class="drawing" src="data:image/svg\+xml;base64,([^"]+)"', shown)
-    drawings = [base64.b64decode(one).decode() for one in drawn]
-    assert len(drawings) == len(advice.designs)
-    # The scale depends on the random salt of one design.
-    assert len({re.search(r">share of a moment.*", one)[0].partition("by chance")[0] for one in drawings}) == 1
-    assert all(f">{design.name}<" in "".join(drawings) for design in advice.designs)
-
-
-def test_the_advisor_measures_pages_of_the_table_itself(sample, sample_client):
-    found = sample_client.get("/keys.json", params={"sample": "yes"}).json()
-
-    pages = sorted(sample.pages(webtable.ALL), key=lambda page: page.fetched_at)
-    designs = {one.name: one.score for one in advise([page.url for page in pages]).designs}
-    assert {one["name"]: one["score"] for one in found["advice"] if one["name"] != "random"} == {
-        name: score for name, score in designs.items() if name != "random"
-    }
-
-
 def test_without_urls_there_are_the_form_and_the_points_of_the_salts(sample_client):
     shown, found = sample_client.get("/keys").text, sample_client.get("/keys.json").json()
 
     assert "<textarea" in shown
     assert "10 20 30 40" in shown
-    assert ("keys" in found, "advice" in found, found["problem"]) == (False, False, None)
+    assert ("keys" in found, found["problem"]) == (False, None)
 
 
 def test_a_line_that_is_no_url_says_so_beside_the_others(sample_client):

@@ -12,6 +12,7 @@ from selectolax.lexbor import LexborHTMLParser
 from webtable import Page, WebTable
 from webtable.store import NewCell, Put, WrappedStore
 
+TABS = ("history", "links-in", "links-out", "text", "rendered", "headers", "key", "storage")
 NOW = datetime.now(UTC).replace(microsecond=0)
 URL = "https://example.com/docs/a?b=c"
 HOME = "https://example.com/"
@@ -45,20 +46,24 @@ def hrefs(response, selector="a"):
 
 
 def test_a_page_shows_its_capture_headers_text_and_links(crawl, client):
-    found = client.get("/page", params={"url": "HTTPS://Example.com/docs/a?b=c#d"})
+    tabs = {tab: client.get("/page", params={"url": "HTTPS://Example.com/docs/a?b=c#d", "tab": tab}) for tab in TABS}
 
-    assert found.status_code == 200
-    assert texts(found, "h1") == ["Teas"]
-    facts = dict(zip(texts(found, ".facts th"), texts(found, ".facts td"), strict=True))
-    assert (facts["status"], facts["change count"], facts["X-Kind"]) == ("200", "1", "teas")
-    assert facts["index status"] == "indexable"
-    assert "2.80" in texts(found, "pre.text")[0]
-    assert "/page?url=https%3A%2F%2Fexample.com%2Fdocs%2Fgone" in hrefs(found)
-    assert "/q/duplicates?url=https%3A%2F%2Fexample.com%2Fdocs%2Fa%3Fb%3Dc" in hrefs(found)
+    for shown in tabs.values():
+        assert shown.status_code == 200
+        assert texts(shown, "h1") == ["Teas"]
+        assert {"200", "text/html", "indexable", f"last seen {NOW:%Y-%m-%d %H:%M} UTC"} <= {*texts(shown, ".chip")}
+        assert len(texts(shown, ".tabs [aria-current]")) == 1
+    facts = dict(zip(texts(tabs["storage"], ".facts th"), texts(tabs["storage"], ".facts td"), strict=True))
+    assert (facts["status"], facts["change count"]) == ("200", "1")
+    assert texts(tabs["headers"], ".facts td")[-1] == "teas"
+    assert "2.80" in texts(tabs["text"], "pre.text")[0]
+    assert "/page?url=https%3A%2F%2Fexample.com%2Fdocs%2Fgone" in hrefs(tabs["links-out"])
+    assert "/q/duplicates?url=https%3A%2F%2Fexample.com%2Fdocs%2Fa%3Fb%3Dc" in hrefs(tabs["storage"])
 
 
 def test_a_page_shows_its_row_key_in_pieces_that_have_names_and_its_region(crawl, client):
-    found = client.get("/page", params={"url": "http://example.com:8080/docs/"})
+    found = client.get("/page", params={"url": "http://example.com:8080/docs/", "tab": "key"})
+    stored_at = client.get("/page", params={"url": "http://example.com:8080/docs/", "tab": "storage"})
 
     assert list(zip(texts(found, ".key dt"), texts(found, ".key dd"), strict=True)) == [
         ("salt", "5a:"),
@@ -67,36 +72,35 @@ def test_a_page_shows_its_row_key_in_pieces_that_have_names_and_its_region(crawl
         ("path and query", "docs/"),
         ("scheme and port", "#http:8080"),
     ]
-    assert "1 of 1" in found.text
+    assert "1 of 1" in stored_at.text
 
 
-def test_a_page_links_to_each_version_and_to_the_differences_between_neighbours(crawl, client):
+def test_a_page_links_to_each_version_and_shows_the_difference_of_the_two_that_are_chosen(crawl, client):
     found = client.get("/page", params={"url": URL})
 
     (older, newer) = sorted(href for href in hrefs(found, "svg a") if "as_of=" in href)
-    assert texts(client.get(older), "pre.text") != texts(client.get(newer), "pre.text")
-    (changes,) = (href for href in hrefs(found, ".records a") if "/page/diff" in href)
-    assert "Green tea costs 2.50" in texts(client.get(changes), "td.old")
+    assert texts(client.get(f"{older}&tab=text"), "pre.text") != texts(client.get(f"{newer}&tab=text"), "pre.text")
+    assert "Green tea costs 2.50" in texts(found, "td.old")
 
 
 def test_a_page_is_shown_as_it_was(crawl, client):
-    found = client.get("/page", params={"url": URL, "as_of": "1d"})
+    found = client.get("/page", params={"url": URL, "as_of": "1d", "tab": "text"})
 
     assert "2.50" in texts(found, "pre.text")[0]
-    assert "tea" in texts(found, ".facts td")
-    assert all("as_of=1d" in href for href in hrefs(found, ".views a"))
+    assert "tea" in texts(client.get("/page", params={"url": URL, "as_of": "1d", "tab": "headers"}), ".facts td")
+    assert all("as_of=1d" in href for href in hrefs(found, ".tabs a"))
 
 
 def test_a_redirect_shows_where_it_leads(crawl, client):
-    assert texts(client.get("/page", params={"url": HOME}), "#redirects a")[:2] == [HOME, URL]
+    assert texts(client.get("/page", params={"url": HOME, "tab": "links-out"}), "#redirects a")[:2] == [HOME, URL]
 
 
 def test_a_page_that_is_not_stored_offers_its_directory_its_host_and_what_links_to_it(crawl, client):
     found = client.get("/page", params={"url": GONE})
 
     assert found.status_code == 200
-    assert {"/q/pages?site=https%3A%2F%2Fexample.com%2Fdocs%2F", "/q/pages?site=example.com"} <= hrefs(found)
-    assert texts(found, "#inlinks td.url a") == [URL]
+    assert {"/site/example.com/", "/site/example.com/docs/"} <= hrefs(found, ".crumbs a")
+    assert texts(client.get("/page", params={"url": GONE, "tab": "links-in"}), "#inlinks td.url a") == [URL]
     assert client.get("/page", params={"url": URL, "as_of": "9d"}).status_code == 200
 
 
@@ -145,10 +149,8 @@ def test_a_long_source_ends_where_the_page_says_so(table, client):
 def test_any_two_versions_are_compared_side_by_side(crawl, client):
     found = client.get("/page/diff", params={"url": URL})
 
-    assert texts(found, "option[selected]") == [
-        f"{NOW - timedelta(days=2):%Y-%m-%dT%H:%M:%SZ}",
-        f"{NOW:%Y-%m-%dT%H:%M:%SZ}",
-    ]
+    chosen = [node.attributes["value"] for node in tree_of(found).css("input[type=radio][checked]")]
+    assert chosen == [f"{NOW:%Y-%m-%dT%H:%M:%SZ}", f"{NOW - timedelta(days=2):%Y-%m-%dT%H:%M:%SZ}"]
     assert (texts(found, "td.old del")[-1], texts(found, "td.new ins")[-1]) == ("50", "80")
     rows = [[cell.text() for cell in row.css("td")] for row in tree_of(found).css("tr:has(td.old)")]
     assert ["header", "x-kind", "tea", "teas"] in rows
@@ -183,7 +185,7 @@ def test_the_files_have_what_the_methods_return(crawl, client):
 
 def test_stored_markup_is_rendered_in_a_sandbox_that_loads_nothing(crawl, client):
     found = client.get("/page/rendered", params={"url": URL})
-    shown = client.get("/page", params={"url": URL})
+    shown = client.get("/page", params={"url": URL, "tab": "rendered"})
     frame = tree_of(shown).css_first("iframe")
 
     assert found.content == NEW
@@ -209,11 +211,12 @@ def test_a_damaged_row_is_said_in_the_page(crawl, strict):
 
     with explored(crawl) as client:
         found = client.get("/page", params={"url": URL})
+        stored_at = client.get("/page", params={"url": URL, "tab": "storage"})
         others = [client.get(path, params={"url": URL}) for path in ("/page.json", "/page/source", "/page/diff")]
 
     assert found.status_code == 200
     assert "damaged" in " ".join(texts(found, ".problem"))
-    assert texts(found, "#region td")
+    assert texts(stored_at, "#region td")
     assert all(other.status_code < 500 for other in others)
 
 
@@ -234,7 +237,7 @@ def test_a_page_begins_before_its_slow_parts_are_known(crawl):
     begun = threading.Event()
     slow = WebTable(Waiting(crawl.store, begun), crawl.table, crawl.layout)
 
-    with explored(slow) as client, client.stream("GET", "/page", params={"url": URL}) as response:
+    with explored(slow) as client, client.stream("GET", "/page", params={"url": URL, "tab": "storage"}) as response:
         pieces = response.iter_text()
         first = ""
         while "<h1>Teas</h1>" not in first:  # a busy machine sends the head of the page alone

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import pytest
@@ -12,8 +13,8 @@ from webtable import Page
 from webtable.reports import compare
 
 
-def numbers(html: str) -> set[str]:
-    return set(re.findall(r">\s*([\d,]+)\s*<", html))
+def numbers(text: str) -> set[str]:
+    return set(re.findall(r">\s*([\d,]+)\s*<", text))
 
 
 @pytest.mark.parametrize("site", ["example.com", "https://docs.example.com/guide/", "all"])
@@ -36,10 +37,10 @@ def test_the_link_of_each_finding_lists_exactly_its_pages(table, client):
     found = table.audit("audited.example").to_dict()["sections"]
 
     shown = client.get("/audit", params={"site": "audited.example"}).text
-    links = [link.replace("&amp;", "&") for link in re.findall(r'class="more" href="([^"]+)"', shown)]
+    parts = {section["name"]: shown.partition(f'<section id="{section["name"]}">')[2] for section in found}
 
-    assert len(links) == len(found)
-    for section, link in zip(found, links, strict=True):
+    for section in found:
+        link = html.unescape(re.search(r'class="more" href="([^"]+)"', parts[section["name"]])[1])
         listed = client.get(link.replace("?", ".json?", 1)).json()["results"]
         assert audited_site.named(listed) == audited_site.named(section["rows"]), section["name"]
 
@@ -50,8 +51,32 @@ def test_an_audit_as_json_has_what_its_dict_has(sample, sample_client):
     audit = sample.audit("example.com").to_dict()
     assert (found["problem"], found["summary"]["pages"]) == (None, audit["pages"])
     assert [one["count"] for one in found["findings"]] == [one["count"] for one in audit["sections"]]
+    assert {one["severity"] for one in found["findings"]} == {"high", "medium", "low"}
     for section in audit["sections"]:
         assert [row.get("url") for row in found[section["name"]]] == [row.get("url") for row in section["rows"]]
+
+
+def test_the_findings_of_an_audit_come_by_severity_with_what_to_do_and_facts_below(sample, sample_client):
+    shown = sample_client.get("/audit", params={"site": "example.com"}).text
+    lines = re.findall(r'<li class="(\w+)"><div><a href="#([\w-]+)">', shown)
+
+    severities = [severity for severity, _ in lines]
+    order = ["high", "medium", "low", "none"]
+    assert severities == sorted(severities, key=order.index)
+    counts = {section.name: section for section in sample.audit("example.com").sections}
+    assert {name for severity, name in lines if severity == "none"} == {
+        name for name, section in counts.items() if not section.count
+    }
+    assert all(html.escape(counts[name].fix) in shown for severity, name in lines if severity != "none")
+    assert shown.index('id="findings"') < shown.index('id="broken-links"') < shown.index('id="summary"')
+
+
+def test_a_comparison_has_its_figures_at_the_top(sample, sample_client):
+    shown = sample_client.get("/compare", params={"site": "example.com"}).text
+    figures = re.findall(r"<dt>(\w+)</dt><dd>(?:<a[^>]*>)?([\d,]+)<", shown)
+
+    assert figures == [(kind, f"{count:,}") for kind, count in compare(sample, "example.com").counts.items()]
+    assert shown.index('class="figures"') < shown.index('id="new"')
 
 
 def test_a_comparison_shows_values_before_and_after(sample, sample_client):

@@ -10,23 +10,54 @@ import pytest
 
 import webtable
 from webtable import Page, WebTable
-from webtable.explorer.views import statistics
-from webtable.questions import LISTINGS
+from webtable.explorer import counts
+from webtable.explorer.views import questions
+from webtable.questions import GROUPS, LISTINGS, ListedQuestion
 from webtable.rowkey import KeyRange, split_points
 from webtable.store import Region, WrappedStore
+from webtable.testing import CountingStore
 
 
-def test_the_page_of_the_table_has_hosts_counts_crawls_indexes_and_checks(sample, sample_client):
+def test_the_first_page_has_figures_the_largest_hosts_statuses_types_and_salts(sample, sample_client):
     shown = sample_client.get("/").text
 
-    hosts = list(sample.hosts())
-    stats = sample.stats(webtable.ALL, by=("status", "type", "age", "month", "region"))
-    assert all(f'href="/site/{host.name}/"' in shown for host in hosts)
-    for groups in stats.by.values():
-        assert all(f'<td class="count">{group.pages:,}' in shown for group in groups.values())
-    assert shown.count("<rect") == shown.count('class="bar"') + len(list(sample.crawls(webtable.ALL)))
+    hosts = sorted(sample.hosts(), key=lambda host: -host.pages)
+    stats = sample.stats(webtable.ALL, by=("status", "type"))
+    figures = re.findall(r"<dt>([^<]+)</dt><dd><b[^>]*>(?:<a[^>]*>)?([^<]+)<", shown)
+    assert dict(figures)["Pages"] == f"{stats.pages:,}"
+    assert dict(figures)["Hosts"] == f"{len(hosts)}"
+    assert [name for name, _ in figures] == ["Pages", "Hosts", "Bodies", "Last fetched", "Errors, last crawl"]
+    found = re.findall(r'<td class="text"><a href="/site/[^"]+">([^<]+)</a>', shown)
+    assert [host.pages for host in hosts[:10]] == [next(h.pages for h in hosts if h.name == name) for name in found]
+    assert all(f"<b>{group.pages:,}</b>" in shown for group in stats.by["status"].values())
+    assert all(f'<td class="count">{group.pages:,}' in shown for group in stats.by["type"].values())
+    assert "256 salts: pages of each, from " in shown
+    assert 'class="problem"' not in shown
+
+
+def test_hosts_are_sorted_filtered_and_paged_by_the_server(sample, sample_client):
+    def names(path: str) -> list[str]:
+        return re.findall(r'<td class="text"><a href="/site/[^"]+">([^<]+)/?</a>', sample_client.get(path).text)
+
+    sizes = {host.name: host.bytes for host in sample.hosts()}
+    by_size = sorted(sizes, key=sizes.__getitem__, reverse=True)
+
+    assert names("/site/?sort=bytes") == by_size
+    assert names("/site/?sort=-bytes") == by_size[::-1]
+    assert names("/site/?host=shop") == [name for name in names("/site/") if "shop" in name]
+    assert names("/?sort=bytes&from=11") == by_size[10:]
+    assert f"11–{len(sizes)} of {len(sizes)}" in sample_client.get("/?sort=bytes&from=11").text
+    assert 'rel="prev" href="/?sort=bytes"' in sample_client.get("/?sort=bytes&from=11").text
+    assert "must be one of name" in sample_client.get("/site/?sort=colour").text
+    assert "No host has" in sample_client.get("/site/?host=nothing.like.it").text
+
+
+def test_the_page_of_storage_has_indexes_regions_crawls_and_checks(sample, sample_client):
+    shown = sample_client.get("/storage").text
+
     assert all(f'{name}</td><td class="text">ready</td>' in shown for name in sample.indexes.states())
     assert all(f'<td class="text">{one.check}</td>' in shown for one in webtable.doctor(sample.store.address))
+    assert shown.count("<circle") == len(list(sample.crawls(webtable.ALL)))
     assert 'class="problem"' not in shown
 
 
@@ -34,54 +65,81 @@ def test_it_begins_before_the_store_answers(sample, begins_without_the_store):
     assert begins_without_the_store(sample, "/")
 
 
-def test_as_json_it_has_statistics_and_crawls_where_they_are_asked_for(sample, sample_client):
-    quick = sample_client.get("/table.json").json()
-    whole = sample_client.get("/table.json", params={"count": 1}).json()
+def test_as_json_they_have_what_the_methods_return(sample, sample_client):
+    table, storage = sample_client.get("/table.json").json(), sample_client.get("/storage.json").json()
 
-    assert (quick["table"]["name"], quick["problem"]) == (sample.name, None)
-    assert {one["name"]: one["phase"] for one in quick["indexes"]} == dict.fromkeys(sample.indexes.states(), "ready")
-    assert ("total" in quick, len(quick["regions"])) == (False, 1)
-    assert whole["total"]["pages"] == sample.stats(webtable.ALL).pages
-    assert [one["captures"] for one in whole["crawls"]] == [one.captures for one in sample.crawls(webtable.ALL)]
+    assert (storage["table"]["name"], storage["problem"]) == (sample.name, None)
+    phases = dict.fromkeys(sample.indexes.states(), "ready")
+    assert {one["name"]: one["phase"] for one in storage["indexes"]} == phases
+    assert len(storage["regions"]) == 1
+    assert [one["captures"] for one in storage["crawls"]] == [one.captures for one in sample.crawls(webtable.ALL)]
+    assert table["total"]["pages"] == sample.stats(webtable.ALL).pages
+    assert {one["name"]: one["pages"] for one in table["hosts"]} == {one.name: one.pages for one in sample.hosts()}
 
 
-def test_an_empty_table_has_a_page_without_problems(client):
+def test_an_empty_table_says_what_fills_it(client):
     shown = client.get("/").text
 
-    assert "There is no host yet." in shown
-    assert "0 pages" in shown
-    assert "problem" not in shown
+    assert "webtable ingest crawl.warc.gz" in shown
+    assert 'class="problem"' not in shown
 
 
 def test_a_table_without_indexes_says_what_adds_them(serving):
     with webtable.open("memory:bare", create=True, indexes=()) as table, serving(table) as client:
-        shown = client.get("/").text
-
-    assert "webtable index add" in shown
-    assert 'class="problem"' in shown.partition('id="hosts"')[2].partition("</section>")[0]
+        assert "webtable index add" in client.get("/storage").text
+        assert 'class="problem"' not in client.get("/").text
 
 
-def test_of_a_large_table_pages_are_counted_only_when_asked(table, client, monkeypatch):
-    for number in range(2):
-        table.put(Page(url=f"https://example.com/{number}", body=b"x"))
-    monkeypatch.setattr(statistics, "MOST_COUNTED", 1)
+def test_a_large_table_is_not_counted_but_sampled_unless_it_is_asked_for(serving, monkeypatch):
+    with webtable.open("memory:large", create=True) as table:
+        with table.writer() as writer:
+            for number in range(60):
+                writer.put(Page(url=f"https://{'ab'[number % 2]}.example/{number}", body=b"x"))
+        table.links.refresh(also_unfinished=True)
+        monkeypatch.setattr(counts, "MOST_COUNTED", 10)
+        counting = CountingStore(table.store)
+        with serving(WebTable(counting, table.table, table.layout)) as client:
+            unasked, asked = client.get("/").text, client.get("/?count=1").text
 
-    unasked, asked = client.get("/").text, client.get("/?count=1").text
+    assert "as of the last refresh of links" in unasked
+    assert ">60</a>" in unasked
+    assert "as of the last refresh" not in asked
+    assert ">60</a>" in asked
 
-    assert 'href="/?count=1"' in unasked
-    assert 'id="crawls"' not in unasked
-    assert "2 pages" in asked
-    assert 'id="crawls"' in asked
+
+def test_counts_are_made_once_for_the_pages_that_follow_each_other(sample, serving):
+    counting = CountingStore(sample.store)
+    with serving(WebTable(counting, sample.table, sample.layout)) as client:
+        client.get("/")
+        first = sum(counting.calls.values())
+        client.get("/")
+
+    assert sum(counting.calls.values()) - first < first
 
 
 def test_every_question_can_be_reached_from_the_list_of_questions(sample_client):
-    for path in ("/", "/questions"):
+    for path in ("/", "/questions", "/site/", "/nothing/here"):
         shown = sample_client.get(path).text
         assert all(f'href="/q/{name.replace("_", "-")}"' in shown for name in LISTINGS)
-        assert all(f'href="/{name}"' in shown for name in ("audit", "compare", "stats"))
-        assert 'action="/page"' in shown
-        assert "Others" not in shown
-        assert shown.count("needs the URL of a page") == 3
+        assert all(f'href="/{name}"' in shown for name in ("audit", "compare", "stats", "storage", "archives"))
+    wants = re.findall(r"<h3>([^<]+)</h3>", sample_client.get("/").text)
+    assert wants == ["Find pages", "Errors", "Links", "Changes", "Duplicates", "Audit", "The table"]
+
+
+def test_a_question_of_a_new_group_has_a_heading_of_its_own_in_the_menu(sample_client, monkeypatch):
+    groups = {**GROUPS, "languages": {"hreflang": ListedQuestion("questions.hreflang", "Pages in other languages")}}
+    monkeypatch.setattr(questions, "GROUPS", groups)
+
+    shown = sample_client.get("/questions").text
+
+    assert re.search(r'<h3>Languages</h3><ul><li><a href="/q/hreflang">hreflang</a>', shown)
+
+
+def test_words_find_questions_and_their_names_lead_to_them(sample_client):
+    for typed in ("broken links", "Broken Links"):
+        assert sample_client.get("/go", params={"go": typed}).headers["location"] == "/q/broken-links"
+    found = sample_client.get(sample_client.get("/go", params={"go": "lead to an error"}).headers["location"]).text
+    assert 'href="/q/broken-links">Question: broken links</a>' in found
 
 
 @pytest.mark.parametrize(
@@ -93,7 +151,8 @@ def test_every_question_can_be_reached_from_the_list_of_questions(sample_client)
         ("192.0.2.10", "/site/192.0.2.10/"),
         ("example.com/docs/", "/site/example.com/docs/"),
         ("example.com/docs", "/page?url=https%3A%2F%2Fexample.com%2Fdocs"),
-        ("row keys", "/q/search?text=row+keys&site=all"),
+        ("row keys", "/keys"),
+        ("keys of rows", "/q/search?text=keys+of+rows&site=all"),
         ("salt", "/q/search?text=salt&site=all"),
         ("5a:com.example/products", "/page?url=https%3A%2F%2Fexample.com%2Fproducts"),
         (b"5a:com.example/products".hex(), "/page?url=https%3A%2F%2Fexample.com%2Fproducts"),
@@ -156,14 +215,10 @@ class StoreOfRegions(WrappedStore):
         return [Region(KeyRange(bounds[at], bounds[at + 1]), f"server-{at % 2}") for at in range(4)]
 
 
-@pytest.mark.parametrize("is_counted", [True, False])
-def test_regions_have_bars_of_their_pages_or_of_estimates_and_hot_ones_are_marked(
-    sample, serving, monkeypatch, is_counted
-):
-    monkeypatch.setattr(statistics, "MOST_COUNTED", 50_000 if is_counted else 1)
+def test_regions_have_bars_of_estimates_and_hot_ones_are_marked(sample, serving):
     table = WebTable(StoreOfRegions(sample.store), sample.table, sample.layout)
     with serving(table) as client:
-        shown = client.get("/").text.partition('id="regions"')[2].partition("</section>")[0]
+        shown = client.get("/storage").text.partition('id="regions"')[2].partition("</section>")[0]
 
     counts = [int(one) for one in re.findall(r'<td class="count">(\d+)', shown)]
     wanted = [group.pages for group in table.stats(webtable.ALL, by="region").by["region"].values()]

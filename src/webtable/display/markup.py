@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -102,20 +102,6 @@ def table(heads: Iterable[Markup], rows: Iterable[Iterable[Markup]], **attribute
 def terms(facts: Iterable[tuple[str, object]]) -> Markup:
     """Return *facts* as a definition list of names and values."""
     return tag("dl", (tag("div", tag("dt", name), tag("dd", value)) for name, value in facts))
-
-
-def bar(share: float) -> Markup:
-    """Return a bar from 0 to 100 %, filled up to *share*."""
-    return tag("span", tag("i", style=f"width:{share:.1%}"), class_="bar")
-
-
-def shares(counts: Mapping[str, int]) -> Markup:
-    """Return a wide bar with a part for each of *counts*, whose names are the CSS classes of the parts."""
-    labels = {name: f"{count:,} {name}" for name, count in counts.items()}
-    parts = (
-        tag("i", class_=name, title=labels[name], style=f"flex:{count}") for name, count in counts.items() if count
-    )
-    return tag("div", parts, class_="shares", role="img", aria_label=", ".join(labels.values()))
 
 
 def style() -> Markup:

@@ -6,16 +6,18 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.routing import Route
 
 from webtable import WebTable
-from webtable.errors import InvalidArgument, WebTableError
+from webtable.errors import DamagedRow, InvalidArgument, StoreError, WebTableError
 from webtable.explorer import archive_api, page_model
+from webtable.explorer.counts import RecentCounts
 from webtable.explorer.http import Access, Guard, LateResponse, Outlet, Streaming
 from webtable.explorer.openapi import openapi
-from webtable.explorer.rendering import Templates
+from webtable.explorer.page_model import Explored
+from webtable.explorer.rendering import StaticFiles, Templates
 from webtable.explorer.views.routes import RAW_ROUTES, ROUTES, RawRoute, ViewRoute
 
 if TYPE_CHECKING:
@@ -29,34 +31,50 @@ def create_app(table: WebTable, access: Access | None = None) -> ASGIApp:
 
     The application has no way to write into the table, which stays open when it ends.
     """
-    # The view of the store refuses to write, whatever a page of the explorer would call.
+    # The view of the store refuses to write, whatever a page of the explorer would call. All requests share it.
     table = WebTable(table.store.reading(), table.table, table.layout, strict=table.strict)
-    streaming, templates = Streaming(), Templates(table.name)
-
-    def failed(request: Request, exc: Exception) -> Response:
-        if request.url.path.endswith(".json"):
-            return JSONResponse({"problem": str(exc)}, 400)
-        view = page_model.View("This cannot be answered", None, problem=str(exc))
-        return HTMLResponse("".join(templates.pieces(page_model.Linker(request), view)), 400)
-
+    static = StaticFiles()
+    explored, templates = Explored(table, Streaming(), RecentCounts(table)), Templates(table.name, static)
     answers = {
-        path: partial(_view, table, streaming, templates, name, route)
+        path: partial(_view, explored, templates, name, route)
         for name, route in ROUTES.items()
         for path in (f"/{name}.{{ending}}", route.path or f"/{name}")
     }
-    answers |= {path: partial(_raw, table, streaming, answer) for path, answer in RAW_ROUTES.items()}
+    answers |= {path: partial(_raw, explored, answer) for path, answer in RAW_ROUTES.items()}
     routes = [Route(path, answer) for path, answer in answers.items()]
-    routes += [Route("/openapi.json", _description), *archive_api.routes(table, streaming)]
-    static = Mount("/static", StaticFiles(packages=[("webtable.explorer", "static")]))
-    app = Starlette(routes=[*routes, static], exception_handlers={WebTableError: failed})
+    routes += [Route("/openapi.json", _description), *archive_api.routes(table, explored.streaming)]
+    routes += [Route("/static/{name}", static.response)]
+    failed = partial(_failed, templates)
+    app = Starlette(routes=routes, exception_handlers=dict.fromkeys([WebTableError, HTTPException, Exception], failed))
     return Guard(app, access or Access())  # around all of it: Starlette's own answer to an error has its headers, too
 
 
-async def _view(
-    table: WebTable, streaming: Streaming, templates: Templates, name: str, route: ViewRoute, request: Request
-) -> Response:
+def _failed(templates: Templates, request: Request, exc: Exception) -> Response:
+    """Return the page that says what went wrong, and what to do."""
+    title, status, step = "This cannot be answered", 400, "Change the address, or type what you look for above."
+    problem = str(exc)
+    if isinstance(exc, HTTPException):
+        title, status, problem = (
+            "There is no such page",
+            exc.status_code,
+            f"The explorer has no page {request.url.path}",
+        )
+        step = "The menu above has all questions; the field beside it finds pages, hosts and words."
+    elif isinstance(exc, StoreError) and not isinstance(exc, DamagedRow):
+        title, status, step = "The store does not answer", 503, "Try again; webtable doctor finds out why."
+    elif not isinstance(exc, WebTableError):
+        title, status, problem = "Something broke in the explorer", 500, f"{type(exc).__name__} at {request.url.path}"
+        step = "Its server has printed the traceback. Please report it with that."
+    if request.url.path.endswith(".json"):
+        return JSONResponse({"problem": problem}, status)
+    view = page_model.View(title, None, problem=problem, next_step=step)
+    return HTMLResponse("".join(templates.pieces(page_model.Linker(request), view)), status)
+
+
+async def _view(explored: Explored, templates: Templates, name: str, route: ViewRoute, request: Request) -> Response:
     """Return the page or the file that a *route* leads to."""
-    view_request = page_model.ViewRequest(table, request, name, route.options, streaming)
+    table, streaming, _ = explored
+    view_request = page_model.ViewRequest(explored, request, name, route.options)
 
     view = await streaming.value(partial(route.make, view_request))
     if view_request.is_file and view.parts is None and not view.problem:
@@ -81,8 +99,8 @@ async def _view(
     return streaming.response(make, media, view.status)
 
 
-async def _raw(table: WebTable, streaming: Streaming, answer: RawRoute, request: Request) -> Response:
-    return await streaming.value(lambda: answer(page_model.ViewRequest(table, request, "", (), streaming)))
+async def _raw(explored: Explored, answer: RawRoute, request: Request) -> Response:
+    return await explored.streaming.value(lambda: answer(page_model.ViewRequest(explored, request, "", ())))
 
 
 def _description(request: Request) -> Response:

@@ -8,11 +8,14 @@ import json
 import re
 import secrets
 import threading
+from base64 import b64encode
 from collections import OrderedDict
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from hashlib import sha256
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -26,6 +29,7 @@ from webtable.store import CallCancelled, cancelled_by
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 
+    from starlette.requests import Request
     from starlette.responses import AsyncContentStream
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -56,6 +60,10 @@ SECURITY_HEADERS: Final = {
     "content-security-policy": POLICY,
     "cache-control": "no-store",
 }
+
+
+# Of stored captures: a browser may keep them, if it asks each time whether they have changed. It keeps no answers.
+STORED: Final = "private, no-cache"
 
 
 def new_token() -> str:
@@ -109,7 +117,7 @@ class Guard:
         if scope["method"] not in {"GET", "HEAD"}:
             return PlainTextResponse("405: the explorer only reads\n", 405, {"allow": "GET, HEAD"})
         if scope["path"].startswith("/-/"):
-            return self._by_path(scope)
+            return self._by_path(scope, headers)
         # Browsers send cookies to all ports of a host: each server has its own name for it.
         cookie = f"webtable-{port or 80}"
         if self._access.is_token(_cookie(headers.get("cookie", ""), cookie)):
@@ -117,21 +125,21 @@ class Guard:
         kind, _, token = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer" and self._access.is_token(token.strip()):
             return None
-        return self._by_query(scope, cookie)
+        return self._by_query(scope, cookie, headers)
 
-    def _by_path(self, scope: Scope) -> ASGIApp | None:
+    def _by_path(self, scope: Scope, headers: Headers) -> ASGIApp | None:
         token = scope["path"].removeprefix("/-/").partition("/")[0]
         if not self._access.is_token(token):
-            return _forbidden()
+            return _forbidden(headers)
         # As ASGI has it, `path` goes on having the root path in it: where it has not, static files are not found.
         scope["root_path"] = f"/-/{token}"
         return None
 
-    def _by_query(self, scope: Scope, cookie: str) -> ASGIApp | None:
+    def _by_query(self, scope: Scope, cookie: str, headers: Headers) -> ASGIApp | None:
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         tokens = [value for name, value in query if name == "token"]
         if not tokens or not self._access.is_token(tokens[0]):
-            return _forbidden()
+            return _forbidden(headers)
         rest = urlencode([(name, value) for name, value in query if name != "token"])
         # The token would stay in the address bar, in the history, and in what is copied from there. A redirect would
         # not do: after a click on a page of another site, a notebook's for one, the browser follows it without cookie.
@@ -148,11 +156,25 @@ def _cookie(header: str, name: str) -> str:
     return next((value for cookie, _, value in cookies if cookie == name), "")
 
 
-def _forbidden() -> PlainTextResponse:
-    text = (
-        "403: open the address with its token, which webtable serve has printed or its --token-file has: /?token=TOKEN"
+# The stylesheet needs the token, too: this page has its own rules, which the policy of this response names.
+_RULES: Final = (
+    ":root{color-scheme:light dark}"
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:34em;margin:12vh auto;padding:0 1em}"
+    "code{background:#8882;padding:.15em .4em;border-radius:4px}"
+)
+_FORBIDDEN: Final = "Open the address with its token, which webtable serve has printed or its --token-file has"
+
+
+def _forbidden(headers: Headers) -> Response:
+    if "text/html" not in headers.get("accept", ""):
+        return PlainTextResponse(f"403: {_FORBIDDEN}: /?token=TOKEN\n", 403)
+    digest = b64encode(sha256(_RULES.encode()).digest()).decode()
+    page = (
+        f'<!doctype html><html lang="en"><title>webtable: the token is missing</title><style>{_RULES}</style><main>'
+        f"<h1>The token is missing</h1><p>{_FORBIDDEN}: <code>/?token=TOKEN</code>. The browser keeps it as a cookie, "
+        "until the server is started again.</main>"
     )
-    return PlainTextResponse(f"{text}\n", 403)
+    return HTMLResponse(page, 403, {"content-security-policy": f"default-src 'none'; style-src 'sha256-{digest}'"})
 
 
 def _with_headers(send: Send) -> Send:
@@ -170,7 +192,8 @@ def _with_headers(send: Send) -> Send:
 # --- Threads: a page begins before its questions are answered ---------------------------------------------------------
 #
 # The library is synchronous, so each response is made in a thread, which writes into an `Outlet`; the event loop sends
-# what is there. A template writes some thousand fragments a page: each of them sent by itself would wake the loop.
+# what is there. A template writes some thousand fragments a page: the loop is woken by the first of a piece, and once
+# the piece is large enough, not by each of them.
 
 
 T = TypeVar("T")
@@ -181,7 +204,7 @@ MOST_UNSENT: Final = 256 * 1024
 # Bytes of bodies that are held for all readers together.
 MOST_HELD: Final = 64 * 1024 * 1024
 # A piece is sent when it has so many bytes, or after so many seconds; the first one soon, for the browser to begin.
-PIECE: Final = 16 * 1024
+PIECE: Final = 4 * 1024
 FIRST_WAIT: Final = 0.002
 WAIT: Final = 0.04
 
@@ -212,8 +235,10 @@ class Outlet:
         if self.gone.is_set():
             raise CallCancelled("the request was cancelled")
         with self._changed:
+            before = len(self._unsent)
             self._unsent += encoded
-        self._notify()
+        if not before or before < PIECE <= before + len(encoded):
+            self._notify()
         return len(data)
 
     def flush(self) -> None:
@@ -309,14 +334,24 @@ class Streaming:
         finally:
             gone.set()
 
-    def bounded(self, size: int | None, key: Hashable, make: Callable[[], Response]) -> Response:
-        """Return what *make* makes of a stored body of *size* bytes; *key* tells it from all others.
+    def bounded(self, request: Request, size: int | None, key: Hashable, make: Callable[[], Response]) -> Response:
+        """Return what *make* makes of a stored body of *size* bytes; *key* tells it from all others, and is its ETag.
 
         Of a large one a reader holds a piece: it is made again if it is not held any more when the next piece is sent.
+        What a client has already is not sent again.
         """
-        if (size or 0) <= MOST_UNSENT:
-            return make()
-        whole = self._held.response(key, make)
+        headers = {
+            "etag": f'"{sha256(repr((version("hbase-webtable"), key)).encode()).hexdigest()[:32]}"',
+            "cache-control": STORED,
+        }
+        if headers["etag"] in request.headers.get("if-none-match", ""):
+            return Response(None, 304, headers)
+        is_small = (size or 0) <= MOST_UNSENT
+        whole = make() if is_small else self._held.response(key, make)
+        if whole.status_code == 200:
+            whole.headers.update(headers)
+        if is_small:
+            return whole
         length = len(whole.body)
 
         async def pieces() -> AsyncIterator[bytes]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from webtable.explorer.archive_api.cdx import MANY, NUMBERS, PARAMETERS
-from webtable.explorer.page_model import MEDIA
-from webtable.explorer.rendering import words
+from webtable.explorer.page_model import MEDIA, words
 from webtable.explorer.views.routes import ROUTES
 from webtable.questions import LISTINGS, Listing, ListingOption
 

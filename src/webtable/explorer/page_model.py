@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote, urlencode
 
 from webtable import ALL, WebTable
+from webtable.display.addresses import address_of, age_of, exact
 from webtable.errors import InvalidArgument, StoreUnavailable, WebTableError
+from webtable.explorer.counts import RecentCounts
+from webtable.explorer.http import Streaming
 from webtable.formats import write_rows
-from webtable.questions import Column, Form, ListingOption, column
+from webtable.questions import Column, Form, ListingOption, column, parse_time
 from webtable.rowkey import canonical_url
 from webtable.store import CallCancelled
 
@@ -23,18 +26,21 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from webtable.answers import Site
-    from webtable.explorer.http import Outlet, Streaming
+    from webtable.explorer.http import Outlet
 
 
 # --- Addresses --------------------------------------------------------------------------------------------------------
 
 
 class Linker:
-    """Where a request came in: what links are relative to, and the moment that all pages are shown as of."""
+    """Where a request came in: what links are relative to, its options, and the moment that pages are shown as of."""
 
     def __init__(self, request: Request) -> None:
+        self.request: Final = request
         self.root: str = request.scope.get("root_path", "")
         self.as_of: str = request.query_params.get("as_of", "")
+        self.path: Final = str(request.url.path).removeprefix(self.root)
+        self.query: Final = {option: request.query_params.getlist(option) for option in request.query_params}
 
     def link(self, path: str, **query: object) -> str:
         """Return the address of the page at *path* with a *query*; empty values are left out."""
@@ -67,19 +73,40 @@ MEDIA: Final = {
 
 
 class ShownPiece(NamedTuple):
-    """A piece of a cell: its text, where it leads, and its mark: "marked", "old", "new" or none."""
+    """A piece of a line: its text, or an address in pieces, where it leads, its mark, and what it says on hover.
+
+    The mark is "marked", "old", "new" or none.
+    """
 
     text: str
     href: str | None = None
     mark: str = ""
+    hover: str = ""
+    address: Sequence[tuple[str, str]] = ()
+    """Texts of the address, each with its class: "off" and "cut" are copied and read aloud, but not seen."""
 
 
 class ShownCell(NamedTuple):
-    """A value of a record: the name and the form of its column, and its pieces."""
+    """A value of a record: the name and the form of its column, its lines, and the title of the page that it names."""
 
     name: str
     form: str
-    pieces: Sequence[ShownPiece]
+    lines: Sequence[Sequence[ShownPiece]]
+    below: str | None = None
+    chart: str = ""
+    """A drawing of its value, as SVG."""
+    moment: str = ""
+    """Its moment as it is written in an address."""
+
+    @property
+    def text(self) -> str:
+        """All that it says, in one line."""
+        return " ".join("".join(piece.text for piece in line) for line in self.lines)
+
+
+def words(name: str) -> str:
+    """Return the *name* of an option or a question as words."""
+    return name.replace("_", " ")
 
 
 @dataclass(slots=True)
@@ -95,13 +122,39 @@ class Rows:
     goes_on: str = "after"
     """The option of the address that takes the token."""
     empty: str = "Nothing was found."
+    charts: Mapping[str, Callable[[Any], str]] = field(default_factory=dict)
+    """The drawings below the values of some columns."""
+    drawing: str = ""
+    """A drawing of all of them, as SVG."""
+    sorts: dict[str, tuple[str | None, str]] = field(default_factory=dict)
+    """Of columns that an index or a bounded read can order: the address that does, and the arrow of their order now."""
+    first: int = 0
+    """The number of the first record in the whole answer; 0 for records that are not numbered."""
+    size: int = 0
+    """How many of them a page has."""
+    further: Callable[[], tuple[int, bool]] | None = None
+    """What returns how many records follow, and whether these are all."""
+    following: str | None = None
+    """The number of the record after them, where it is their token."""
     count: int = 0
     problem: str = ""
 
     @property
+    def extent(self) -> str:
+        """Which records these are, and of how many; known once they were read."""
+        if not self.first or not self.count:
+            return ""
+        last, is_all = self.first + self.count - 1, True
+        total = last
+        if self.next_token is not None:
+            more, is_all = self.further() if self.further is not None else (1, False)
+            total += more
+        return f"{self.first:,}–{last:,} of {'' if is_all else 'at least '}{total:,}"
+
+    @property
     def next_token(self) -> str | None:
         """The token with which they go on."""
-        return getattr(self.records, "next_token", None)
+        return self.following or getattr(self.records, "next_token", None)
 
     def read(self) -> Iterator[Any]:
         """Yield the records; counts them, and keeps what goes wrong."""
@@ -114,10 +167,23 @@ class Rows:
         except (WebTableError, OSError) as exc:
             self.problem = problem_of(exc)
 
+    @property
+    def shown_columns(self) -> list[Column]:
+        """The columns of a page, where the title of a page stands below its address."""
+        has_url = any(column.name == "url" for column in self.columns)
+        return [column for column in self.columns if not (has_url and column.form == "title")]
+
     def cells(self, linker: Linker) -> Iterator[list[ShownCell]]:
         """Yield the cells of each record."""
+        columns, hosts = self.shown_columns, dict[str, str | None]()
+        title = next((column for column in self.columns if column not in columns), None)
         for record in self.read():
-            yield [self._cell(column, record, linker) for column in self.columns]
+            cells = [self._cell(column, record, linker, hosts) for column in columns]
+            below = title and str(title.shown(record)).strip()
+            if title:
+                cells = [cell._replace(below=below or "") if cell.name == "url" else cell for cell in cells]
+            drawn = {name: draw(record) for name, draw in self.charts.items()}
+            yield [cell._replace(chart=drawn.get(cell.name, "")) for cell in cells]
 
     def write(self, outlet: Outlet, ending: str) -> None:
         """Write the records in the format *ending*; raises what goes wrong."""
@@ -133,27 +199,30 @@ class Rows:
         """Return the columns without those that only lead somewhere."""
         return [column for column in self.columns if column.is_usual or column.name not in self.hrefs]
 
-    def _cell(self, column: Column, record: Any, linker: Linker) -> ShownCell:
-        value = column.of(record)
-        match value:
+    def _cell(self, column: Column, record: Any, linker: Linker, hosts: dict[str, str | None]) -> ShownCell:
+        match column.of(record):
             case {"before": before, "after": after}:
                 parts = [(part, mark) for part, mark in ((before, "old"), (after, "new")) if part is not None]
-            case list() | tuple() if value and all(isinstance(part, str) for part in value):
+            case list() | tuple() as value if value and all(isinstance(part, str) for part in value):
                 parts = [(part, "") for part in value]
-            case _:
-                return ShownCell(column.name, column.form, self._pieces(column, record, linker))
-        pieces: list[ShownPiece] = []
+            case value:
+                moment = exact(value) if isinstance(value, datetime) else ""
+                line = self._pieces(column, record, linker, hosts)
+                return ShownCell(column.name, column.form, [line], moment=moment)
+        lines: list[list[ShownPiece]] = []
         for part, mark in parts:
             # A part is shown as the whole value of such a column would be: a URL with its link, a size with its unit.
             alone = replace(column, of=partial(_alone, part))
-            pieces += (piece._replace(mark=mark) for piece in self._pieces(alone, record, linker))
-        return ShownCell(column.name, column.form, pieces)
+            lines.append([piece._replace(mark=mark) for piece in self._pieces(alone, record, linker, hosts)])
+        return ShownCell(column.name, column.form, lines)
 
-    def _pieces(self, column: Column, record: Any, linker: Linker) -> list[ShownPiece]:
-        href = self.hrefs[column.name](record) if column.name in self.hrefs else None
-        if href is None and column.form in ("url", "urls") and isinstance(url := column.of(record), str) and url:
-            href = linker.page(url)
-        return [ShownPiece(text, href, "marked" * is_marked) for text, is_marked in column.shown(record).pieces]
+    def _pieces(self, column: Column, record: Any, linker: Linker, hosts: dict[str, str | None]) -> list[ShownPiece]:
+        href, value = self.hrefs[column.name](record) if column.name in self.hrefs else None, column.of(record)
+        if column.form in ("url", "urls") and isinstance(value, str) and value:
+            pieces, hosts[column.name] = address_of(value, hosts.get(column.name))
+            return [ShownPiece("".join(text for text, _ in pieces), href or linker.page(value), "", value, pieces)]
+        hover = age_of(value) if isinstance(value, datetime) else ""
+        return [ShownPiece(text, href, "marked" * marked, hover) for text, marked in column.shown(record).pieces]
 
 
 def facts(values: Mapping[str, Any]) -> Rows:
@@ -174,7 +243,7 @@ _FORMS: Final[dict[type, Form]] = {int: "count", bool: "bool", float: "fraction"
 
 def problem_of(exc: Exception) -> str:
     """The message of *exc*; where the store does not answer, also the command that finds out why."""
-    more = ". The checks on the first page, or webtable doctor, say what is wrong and what helps"
+    more = ". The checks on the page Storage, or webtable doctor, say what is wrong and what helps"
     return f"{exc}{more}" if isinstance(exc, StoreUnavailable) else str(exc)
 
 
@@ -212,7 +281,17 @@ class PagePart:
     title: str = ""
     about: str = ""
     look: str = "records"
+    place: str = ""
+    """The column of the page that it stands in, "main" or "side"; else it is as wide as the page."""
     form: Sequence[ListingOption] = ()
+    action: str = ""
+    """The path that the form asks, if that is not the page's."""
+    form_title: str = ""
+    """What opens the form, if it is closed at first."""
+    facets: Sequence[tuple[str, str, str, bool]] = ()
+    """Choices: their names, counts, addresses, and whether they are chosen."""
+    is_folded: bool = False
+    """Whether it is closed at first."""
     more: tuple[str, str] | None = None
     """The text and the address of a link below it."""
     problem: str = ""
@@ -238,7 +317,16 @@ class View:
     about: str = ""
     address: str = ""
     """The URL of the page that it is about."""
-    links: Mapping[str, str] = field(default_factory=dict)
+    links: dict[str, str] = field(default_factory=dict)
+    """Its tabs, by their names."""
+    tab: str = ""
+    """The tab that is open."""
+    crumbs: Mapping[str, str] = field(default_factory=dict)
+    """The pages above it, by their names."""
+    chips: Sequence[tuple[str, str]] = ()
+    """What it is, in a few words each, with their classes."""
+    next_step: str = ""
+    """What to do about its problem."""
     status: int = 200
     problem: str = ""
     button: str = ""
@@ -249,20 +337,27 @@ class View:
     """Whether it shows what is stored now, whichever moment was chosen."""
 
 
+class Explored(NamedTuple):
+    """What all requests share: the `table`, which only reads, the threads of responses, and counts made before."""
+
+    table: WebTable
+    streaming: Streaming
+    counts: RecentCounts
+
+
 class ViewRequest(Linker):
     """What a request asks: the `options` in its address, in which `ending`, of a `table` that only reads."""
 
-    def __init__(
-        self, table: WebTable, request: Request, name: str, options: Sequence[ListingOption], streaming: Streaming
-    ) -> None:
+    def __init__(self, explored: Explored, request: Request, name: str, options: Sequence[ListingOption]) -> None:
         super().__init__(request)
-        self.table: WebTable = table
-        self.streaming: Streaming = streaming
+        self.table: WebTable = explored.table
+        self.streaming: Streaming = explored.streaming
+        self.counts: RecentCounts = explored.counts
+        if self.as_of:
+            parse_time("as_of", self.as_of)  # raises what is wrong with the moment
         self.path_params: Final[Mapping[str, str]] = request.path_params
         self.options: Final = options
         self.name: Final = name.format(**request.path_params)
-        self.query: Final = {option: request.query_params.getlist(option) for option in request.query_params}
-        self.path: Final = str(request.url.path).removeprefix(self.root)
         self.ending: Final[str] = request.path_params.get("ending", "html")
         if self.ending not in ("html", *MEDIA):
             raise InvalidArgument(f"there is no format {self.ending!r}: one of {', '.join(MEDIA)}")
@@ -311,9 +406,42 @@ class ViewRequest(Linker):
         query = {name: texts for name, texts in self.query.items() if name != "as_of"}
         return f"{self.root}{quote(self.path)}?{urlencode(query, doseq=True)}"
 
+    @property
+    def first(self) -> int:
+        """The number of the first record of a page of an answer."""
+        text = self.option("from", "1")
+        if not text.isascii() or not text.isdigit() or not 0 < len(text) < 16:
+            raise InvalidArgument(f"from={text[:100]!r} must be a number of a result, 1 or more")
+        return max(int(text), 1)
+
     def next(self, rows: Rows) -> str:
-        """Return the address at which *rows* go on."""
-        return self.link(self.path, **{**self.query, rows.goes_on: rows.next_token})
+        """Return the address at which *rows* go on; it has the tokens of the pages before, as an answer has none."""
+        if not rows.first:
+            return self.link(self.path, **{**self.query, rows.goes_on: rows.next_token})
+        query: dict[str, Any] = {**self.query, "from": rows.first + rows.count, rows.goes_on: rows.next_token}
+        if rows.goes_on == "after":
+            query["back"] = [*self.query.get("back", ()), *self.query.get("after", ())][-MOST_BACK:]
+        return self.link(self.path, **query)
+
+    def previous(self, rows: Rows) -> str | None:
+        """Return the address of the page before, or that of the first page where its token is not known any more."""
+        if rows.first <= 1:
+            return None
+        query: dict[str, Any] = {name: texts for name, texts in self.query.items() if name not in _PLACE}
+        back, before = self.query.get("back", []), rows.first - rows.size
+        if before > 1 and (back or rows.goes_on == "from"):
+            query |= {"from": before, "after": back[-1:], "back": back[:-1]}
+        return self.link(self.path, **query)
+
+    def sorting(self, **options: object) -> str:
+        """Return the address of this page with other *options*, from its first row on."""
+        query = {name: texts for name, texts in self.query.items() if name not in _PLACE}
+        return self.link(self.path, **{**query, **options})
+
+
+_PLACE: Final = frozenset({"after", "back", "from"})
+# Of how many pages before an address has the tokens: each has some hundred characters.
+MOST_BACK: Final = 16
 
 
 # --- What a page becomes ----------------------------------------------------------------------------------------------

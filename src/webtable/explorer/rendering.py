@@ -4,30 +4,57 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from base64 import b64encode
+from hashlib import sha256
+from importlib.resources import files
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import jinja2
 from markupsafe import Markup
+from starlette.responses import PlainTextResponse, Response
 
-from webtable.explorer.page_model import MEDIA, Linker, PagePart, Rows, View
-from webtable.rowkey.advice import heat_map, scale_of
+from webtable.display import charts
+from webtable.display.charts import Mark
+from webtable.explorer.page_model import MEDIA, Linker, PagePart, Rows, View, words
+from webtable.explorer.views.questions import menu
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
-    from webtable.rowkey.advice import Judgement
+    from starlette.requests import Request
 
 # Control characters, and those that turn the direction of a text around (Unicode's bidirectional formatting).
 _CONTROL: Final = re.compile(r"[^\S\n\t ]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_TYPES: Final = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+
+
+class StaticFiles:
+    """The styles and scripts: under an address with their hash a browser keeps them for a year."""
+
+    def __init__(self) -> None:
+        folder = files("webtable.explorer") / "static"
+        self._bodies = {file.name: file.read_bytes() for file in folder.iterdir() if "." in file.name}
+        self._hashes = {name: sha256(body).hexdigest()[:16] for name, body in self._bodies.items()}
+
+    def address(self, name: str) -> str:
+        """Return the address of a file, with its hash, from the root on."""
+        return f"/static/{name}?v={self._hashes[name]}"
+
+    async def response(self, request: Request) -> Response:
+        """Return a file."""
+        name = request.path_params["name"]
+        if name not in self._bodies:
+            return PlainTextResponse(f"404: there is no file {name[:100]!r}\n", 404)
+        is_known = request.query_params.get("v") == self._hashes[name]
+        headers = {"cache-control": "private, max-age=31536000, immutable"} if is_known else {}
+        return Response(self._bodies[name], headers=headers, media_type=_TYPES[name.rpartition(".")[2]])
 
 
 class Templates:
     """Writes the pages of the table *name* as HTML."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, static: StaticFiles) -> None:
         self._templates = jinja2.Environment(
             loader=jinja2.PackageLoader("webtable.explorer"),
             autoescape=True,
@@ -39,9 +66,12 @@ class Templates:
         self._templates.filters["words"] = words
         self._templates.globals |= {
             "table_name": name,
+            "static": static.address,
+            "menu": menu,
             "grouped": _grouped,
-            "marks": _marks,
-            "heat_maps": _heat_maps,
+            "drawn": _drawn,
+            "bar": lambda share: _drawn(charts.bar(share)),
+            "timeline": _timeline,
             "endings": [ending for ending in MEDIA if ending != "json"],
         }
 
@@ -49,11 +79,6 @@ class Templates:
         """Yield the HTML of a *view* with its *parts*, as they are made, in answer to a *request*."""
         address = {"link": request.link, "root": request.root, "as_of": request.as_of}
         return self._templates.get_template("view.html").generate(view=view, parts=parts, request=request, **address)
-
-
-def words(name: str) -> str:
-    """Return the *name* of an option or a question as words."""
-    return name.replace("_", " ")
 
 
 def harmless(text: str) -> str:
@@ -67,38 +92,23 @@ def _shown(value: object) -> object:
     return "" if value is None else value
 
 
-class TimelineMark(NamedTuple):
-    """A record on a time line of 1,000 units: where it begins, how wide it is, its text, link and kind."""
-
-    x: float
-    width: float
-    text: str
-    href: str | None
-    kind: str
+def _drawn(chart: str) -> Markup:
+    return Markup(chart)  # noqa: S704 - the charts escape what they are made of
 
 
-def _marks(rows: Rows, linker: Linker) -> list[TimelineMark]:
-    """Return the records of *rows*, which have a `begin` and an `end`, or `fetched_at`, on a time line."""
+def _timeline(rows: Rows, linker: Linker) -> Markup:
+    """Return the records of *rows*, which have an `end` or `fetched_at`, on a time line."""
     records: list[Any] = list(rows.records)
-    spans = [(item.begin, item.end) if hasattr(item, "begin") else (item.fetched_at,) * 2 for item in records]
-    first = min((begin for begin, _ in spans), default=None)
-    whole = max(((end - first).total_seconds() for _, end in spans), default=0) or 1
+    moments = [getattr(record, "end", None) or record.fetched_at for record in records]
+    first = min(moments, default=None)
+    whole = max(((moment - first).total_seconds() for moment in moments), default=0) or 1
     marks = []
-    for cells, (begin, end) in zip(Rows(rows.columns, records, rows.hrefs).cells(linker), spans, strict=True):
-        texts = {cell.name: cell.pieces[0].text for cell in cells}
-        x, stop = (980 * (moment - first).total_seconds() / whole for moment in (begin, end))  # 20 for the last mark
-        href = next((piece.href for cell in cells for piece in cell.pieces if piece.href), None)
-        text, kind = ", ".join(list(texts.values())[:3]), f"s{texts.get('status', '')[:1]}"
-        marks.append(TimelineMark(round(x, 1), round(stop - x + 16, 1), text, href, kind))
-    return marks
-
-
-def _heat_maps(designs: Sequence[Judgement]) -> Iterator[tuple[str, str]]:
-    """Yield the name of each of *designs* and its heat map, all on one scale, as an address of its own."""
-    scale = scale_of(designs)
-    for design in designs:
-        drawing = b64encode(heat_map(design, scale=scale).encode()).decode()
-        yield design.name, f"data:image/svg+xml;base64,{drawing}"
+    for cells, moment in zip(Rows(rows.columns, records, rows.hrefs).cells(linker), moments, strict=True):
+        texts = {cell.name: cell.text for cell in cells}
+        href = next((piece.href for cell in cells for line in cell.lines for piece in line if piece.href), None)
+        text, kind = ", ".join(list(texts.values())[:3]), f"s{texts.get('status', '2')[:1]}"
+        marks.append(Mark((moment - first).total_seconds() / whole, text, kind, href))
+    return _drawn(charts.timeline(marks, "On a time line") if marks else "")
 
 
 def _grouped(records: Iterable[object], name: str) -> list[tuple[str, list[object]]]:

@@ -22,7 +22,8 @@ from webtable._clock import clock
 from webtable._importable import needed
 from webtable._messages import message_of, text_of
 from webtable.display import Shown, ShowsItself
-from webtable.display.markup import Markup, bar, document, escaped, shares, shortened, table, tag, terms, web_link
+from webtable.display.charts import bar, shares
+from webtable.display.markup import Markup, document, escaped, shortened, table, tag, terms, web_link
 from webtable.display.text import class_bounds, class_name, harmless, plural, size_class, size_text
 from webtable.errors import IndexNeeded, InvalidArgument, MissingExtra
 from webtable.progress import counting
@@ -138,6 +139,10 @@ Kind = Literal["url", "urls", "text", "status", "number", "size", "time"]
 """The kinds of values in a column. Each value may also be a `Pair`: before and after."""
 
 
+Severity = Literal["high", "medium", "low"]
+"""How much the findings of a section harm a site."""
+
+
 class Heading(NamedTuple):
     """A column of a section: its name, and the kind of its values."""
 
@@ -167,6 +172,16 @@ class Section:
     rows: tuple[tuple[object, ...], ...] = ()
     count: int = 0
     left_out: str = ""
+
+    @property
+    def severity(self) -> Severity:
+        """How much it harms, for a section of an audit: "high" costs visitors now, "low" is to be known."""
+        return _FIXES[self.name][0] if self.name in _FIXES else "medium"
+
+    @property
+    def fix(self) -> str:
+        """What to do about its findings, for a section of an audit; "" where that depends on them."""
+        return _FIXES[self.name][1] if self.name in _FIXES else ""
 
     def filled(self, first: FirstRows) -> Section:
         """Return the section with these findings."""
@@ -834,6 +849,29 @@ _AUDIT_OUTLINES: Final[Mapping[str, Outline]] = {
         (_URL, _TITLE, _SIZE),
     ),
 }
+_FIXES: Final[Mapping[str, tuple[Severity, str]]] = {
+    "broken-links": ("high", "Correct the links, or redirect their targets."),
+    "errors": ("high", "Repair the pages, or redirect them to what replaces them."),
+    "failed": ("high", "See whether the server answers them; fetch them again."),
+    "redirect-chains": ("high", "Link and redirect to the last URL at once."),
+    "no-location": ("high", "Send a Location, or another status."),
+    "canonical-conflict": ("high", "Name one canonical URL in the head and in the header."),
+    "sitemaps": ("medium", "Keep indexable pages with status 200 in sitemaps, and no others."),
+    "orphans": ("medium", "Link to them from a page that is found, or remove them."),
+    "same-content": ("medium", "Keep one of each group, and redirect the others or name it as canonical."),
+    "near-duplicates": ("medium", "Join their texts, or name one of each group as canonical."),
+    "same-title": ("medium", "Put into each title what only that page has."),
+    "titles": ("medium", "Write a title of up to 60 characters."),
+    "no-description": ("low", "Describe the page in a sentence or two, for the lines below a search result."),
+    "no-h1": ("low", "Give the page a heading of the first level."),
+    "not-judged": ("low", "Fetch them again with their bodies."),
+    "canonical-elsewhere": ("low", "See whether each names the page that you mean."),
+    "noindex": ("low", "See whether each is meant to be left out."),
+    "not-indexable": ("low", "See whether each is meant to be left out."),
+    "other-language": ("low", "See whether the language of each is declared."),
+    "largest": ("low", "See whether these have to be so large."),
+}
+"""How much the findings of each section harm, and what to do about them."""
 _NO_SITEMAP = "; no sitemap of the site is stored, as crawl --sitemaps stores it"
 _COLUMNS: Final = {BOT: "robots_by_bot"}
 """The columns of pages that are called otherwise in a section."""

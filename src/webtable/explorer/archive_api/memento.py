@@ -232,7 +232,9 @@ async def memento(server: ArchiveServer, request: Request) -> Response:
             )
             return response
 
-        return server.streaming.bounded(size, (request.url, request.headers["host"]), made)
+        # The links change as further versions are stored.
+        key = str(request.url), request.headers["host"], moment, size, mementos.links(number)
+        return server.streaming.bounded(request, size, key, made)
 
     return await _answered(server, request, 2, answer)
 

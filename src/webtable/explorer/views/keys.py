@@ -1,47 +1,33 @@
-"""Row keys: those of URLs, split points of regions, and what the advisor says of these URLs or of the table's."""
+"""Row keys: those of URLs, and the split points of regions."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from contextlib import suppress
-from functools import cache
-from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webtable import ALL, Page, WebTable
 from webtable.errors import InvalidArgument, WebTableError
 from webtable.explorer.page_model import PagePart, Rows, View, ViewRequest
 from webtable.questions import ListingOption, column
 from webtable.rowkey import WebKey, key_text, sample_split_points, split_points
-from webtable.rowkey.advice import Advice, advise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from webtable import WebTable
+
 # The URLs are in the address of the page, which servers limit to some 64 kB.
 MOST_URLS: Final = 500
-# How many pages of the table the advisor measures, from this many places of it.
-SAMPLE: Final = 2_000
-PARTS: Final = 20
 MOST_REGIONS: Final = 1_000
 OPTIONS: Final = (
-    ListingOption(
-        "urls", f"URLs, one a line, in the order in which they are fetched; up to {MOST_URLS}.", metavar="LINES"
-    ),
+    ListingOption("urls", f"URLs, one a line; up to {MOST_URLS}.", metavar="LINES"),
     ListingOption("regions", "How many regions a table is to have.", "number", default=16),
-    ListingOption("sample", f"Take {SAMPLE:,} pages of this table in place of these URLs.", "flag"),
 )
 _ABOUT: Final = (
     "The key of a row is made of the URL of its page: {salt}the host from its end (com.example), and the path. Rows "
     "are stored in the order of their keys, so the key decides which questions are one range, and which server is "
-    "busy."
+    "busy. webtable keys advise compares other designs, measured on your URLs."
 )
 _SALT: Final = "{digits} hex digits of a hash of the {salt} (the salt, which spreads pages over the regions), "
-_ADVICE: Final = (
-    "Designs of keys, measured on these URLs. The score is how hot the hottest region is at any moment, times what the "
-    "questions cost in ranges, plus scans for those that the key cannot answer: the lower the better. Below them are "
-    "the writes of each design, by region and time. "
-)
 
 
 class KeyPiece(NamedTuple):
@@ -86,53 +72,22 @@ def view(request: ViewRequest) -> View:
     regions = OPTIONS[1].value(request.option("regions", "16"))
     if not 1 <= regions <= MOST_REGIONS:
         raise InvalidArgument(f"regions={regions!r} must be a number from 1 to {MOST_REGIONS:,}")
-    is_sample = OPTIONS[2].value(request.option("sample"))
 
     def parts(table: WebTable) -> Iterator[PagePart]:
         keys = [_key_of(table, line) for line in lines]
-
-        @cache
-        def urls() -> list[str]:
-            return sampled(table) if is_sample else [line.url for line in keys if line.key is not None]
-
-        @cache
-        def advice() -> Advice:
-            return advise(urls(), regions=regions)
-
         if keys:
             yield PagePart("keys", lambda: _keys(table, keys), "Keys")
         if layout.digits:
             about = f"The first keys of all regions but the first, for a new table of {regions} regions."
             even = split_points(min(regions, 16**layout.digits), layout.digits)
             yield PagePart("split_points", lambda: _points(even), "Split points by the salts", about, look="points")
-        if keys or is_sample:
+        if keys:
             title, about = "Split points by these URLs", "The same, with equally many of these URLs in each region."
-
-            def points() -> Rows:
-                return _points(sample_split_points(map(table.key.encode, urls()), regions))
-
-            yield PagePart("split_points_by_urls", points, title, about, look="points")
-        if urls():
-            verdict = [f"{text[:1].upper()}{text[1:]}." for text in advice().said_of_all]
-            about = f"{_ADVICE}{advice().measure}. {' '.join(verdict)}"
-            yield PagePart("advice", lambda: _designs(request, advice()), "Advice", about, look="advice")
+            points = sample_split_points([line.key for line in keys if line.key is not None], regions)
+            yield PagePart("split_points_by_urls", lambda: _points(points), title, about, look="points")
 
     salt = _SALT.format(digits=layout.digits, salt=layout.salt) if layout.digits else ""
     return View("Row keys", parts, _ABOUT.format(salt=salt), button="Show")
-
-
-def sampled(table: WebTable) -> list[str]:
-    """Return some URLs of *table* from many places in it, in the order in which they were fetched last."""
-    answer = table.pages(ALL, order="storage", columns=["url"])
-    pages: list[Page] = []
-    starts: list[str | None] = [None]
-    with suppress(InvalidArgument):  # a table in memory is not divided
-        for part in table.pages(ALL).partitions(PARTS):
-            with suppress(WebTableError):
-                starts.append(answer.token_after(Page(url=table.key.decode(part.keys.start))))
-    for after in starts:
-        pages += table.pages(ALL, order="storage", after=after, limit=SAMPLE // len(starts))
-    return list(dict.fromkeys(page.url for page in sorted(pages, key=attrgetter("fetched_at"))))
 
 
 def _key_of(table: WebTable, url: str) -> MadeKey:
@@ -156,16 +111,3 @@ def _keys(table: WebTable, keys: Sequence[MadeKey]) -> Rows:
 
 def _points(points: Sequence[bytes]) -> Rows:
     return Rows([column("key", of=key_text)], points, empty="None: all rows are in one region.")
-
-
-def _designs(request: ViewRequest, advice: Advice) -> Rows:
-    columns = (
-        column("name", heading="design"),
-        column("score", "fraction"),
-        column("hottest_region", "fraction", of=lambda design: design.writes.hottest_at_once, heading="hottest region"),
-        column("by_chance", "fraction", of=lambda design: design.writes.fair, heading="by chance"),
-        column("gini", "fraction", of=lambda design: design.writes.gini, heading="Gini"),
-        column("key_bytes", "fraction", of=lambda design: design.lengths.mean, heading="key bytes"),
-        column("why", of=lambda design: "; ".join(design.why) if request.is_file else design.why),
-    )
-    return Rows(columns, advice.designs)

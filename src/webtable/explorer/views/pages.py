@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin, urlsplit
 
 from webtable.answers import Change
+from webtable.display.addresses import decoded, exact
 from webtable.errors import DamagedRow
 from webtable.explorer.page_model import URL, PagePart, Rows, View, ViewRequest, facts
 from webtable.explorer.views.keys import pieces_of
@@ -17,7 +18,6 @@ from webtable.rowkey import key_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from datetime import datetime
 
     from webtable import Page, WebTable
     from webtable.answers import Difference
@@ -39,7 +39,7 @@ def history(request: ViewRequest) -> View:
     """Return the page of all versions of a URL."""
     url = request.url()
     rows = versions(request, request.table, url)
-    view = View("Versions", lambda _: [PagePart("versions", lambda: rows)], address=url)
+    view = View("Versions", lambda _: [PagePart("versions", lambda: rows, look="versions")], address=url)
     if not rows.records:
         view.status, view.problem = 404, f"It is not stored: {url}"
     return view
@@ -48,13 +48,6 @@ def history(request: ViewRequest) -> View:
 def versions(request: ViewRequest, table: WebTable, url: str, limit: int | None = None) -> Rows:
     """Return the versions of *url*, the newest first, up to *limit* of them."""
     pages = list(table.history(url))
-    dates = [exact(page.fetched_at) for page in pages]
-    before = dict(pairwise(dates))
-
-    def difference(page: Page) -> str | None:
-        new = exact(page.fetched_at)
-        return request.link("/page/diff", url=url, old=before[new], new=new) if new in before else None
-
     older = {exact(new.fetched_at): old for new, old in pairwise(pages)}
 
     def changed(page: Page) -> str | None:
@@ -68,42 +61,46 @@ def versions(request: ViewRequest, table: WebTable, url: str, limit: int | None 
         column("size", "bytes"),
         column("title", "title"),
         column("digest", "digest"),
-        column("difference", of=lambda page: "to the one before" if difference(page) else None, is_usual=False),
     )
-    hrefs = {
-        "date": lambda page: request.link("/page", url=url, as_of=exact(page.fetched_at)),
-        "difference": difference,
-    }
+    hrefs = {"date": lambda page: request.link("/page", url=url, as_of=exact(page.fetched_at))}
     shown = columns if request.is_file else [column for column in columns if column.name != "digest"]
     return Rows(shown, pages[:limit], hrefs)
 
 
 def difference(request: ViewRequest) -> View:
-    """Return the page with the differences of two versions, and with the form to choose them."""
+    """Return the page with the differences of two versions, and with the time line on which they are chosen."""
     url, old, new = request.url(), request.option("old") or None, request.option("new") or request.moment
     for moment in filter(None, (old, new)):
         # It raises for what is no moment, before the page has begun.
         request.table.get(url, as_of=moment, columns=["url"])
-    dates = [exact(page.fetched_at) for page in request.table.history(url)[:MOST_VERSIONS]]
-    if not dates:
+    page = request.table.get(url, as_of=new, columns=["url"])
+    if page is None:
         return View("Not stored", None, problem=f"It is not stored: {url}", status=404, address=url)
-    newer = dates.index(new) if new in dates else 0
-    chosen = {"old": old or dates[min(newer + 1, len(dates) - 1)], "new": new or dates[0], "url": url}
-    # The form shows what is compared, whether the address named it or not.
-    request.query.update({name: [value] for name, value in chosen.items()})
-    options = [ListingOption(name, "", choices=tuple(dict.fromkeys([*dates, chosen[name]]))) for name in ("old", "new")]
+    view = View(page.title or url, lambda table: compared(request, table, url, old, new))
+    return headed(request, view, url, page, "History")
 
-    def parts(table: WebTable) -> Iterator[PagePart]:
+
+def compared(request: ViewRequest, table: WebTable, url: str, old: str | None, new: str | None) -> Iterator[PagePart]:
+    """Yield the versions of *url*, of which two can be chosen, and the differences of those that are."""
+    if request.is_file:
         difference = table.diff(url, old, new)
-        if difference is None or not request.is_file:
-            yield PagePart("choice", lambda: None, form=[*options, URL])
-        if difference is not None and request.is_file:
-            yield PagePart("differences", lambda: Rows(list(map(column, _SIDES)), difference))
-        elif difference is not None:
-            title = f"{exact(difference.old.fetched_at)} to {exact(difference.new.fetched_at)}"
+        yield PagePart("differences", lambda: Rows(list(map(column, _SIDES)), difference or ()))
+        return
+    rows = versions(request, table, url, MOST_VERSIONS)
+    dates = [exact(page.fetched_at) for page in rows.records]
+    if not dates:
+        return
+    newer = dates.index(new) if new in dates else 0
+    # The form shows what is compared, whether the address named it or not.
+    older = dates[min(newer + 1, len(dates) - 1)]
+    request.query.update({"old": [old or older], "new": [new or dates[0]], "url": [url]})
+    more = ("All versions", request.link("/page/history", url=url)) if len(dates) == MOST_VERSIONS else None
+    yield PagePart("versions", lambda: rows, look="versions", more=more)
+    if len(dates) > 1:
+        difference = table.diff(url, old, new)
+        if difference is not None:
+            title = f"{exact(difference.old.fetched_at)} and {exact(difference.new.fetched_at)}"
             yield PagePart("differences", lambda: _side_by_side(difference), title)
-
-    return View("Differences", parts, address=url, is_now=False)
 
 
 _SIDES: Final = ("part", "name", "old", "new")
@@ -122,57 +119,82 @@ def _side_by_side(difference: Difference) -> Rows:
     return Rows(columns, rows, empty="Text, links and headers are the same.")
 
 
-def exact(moment: datetime) -> str:
-    """Return *moment* as it is written in an address: to the second, or to the millisecond if it has some."""
-    precision = "milliseconds" if moment.microsecond else "seconds"
-    return moment.isoformat(timespec=precision).replace("+00:00", "Z")
-
-
 # --- The page itself --------------------------------------------------------------------------------------------------
 
 
-MOST_LINKS: Final = 10
+MOST_LINKS: Final = 100
 MOST_TEXT: Final = 20_000  # characters of the main text
+# The tabs of a page, and which of them need a stored page, or its body.
+TABS: Final = ("History", "Links in", "Links out", "Text", "Source", "Rendered", "Headers", "Key", "Storage")
+_OF_A_PAGE: Final = frozenset({"Links out", "Headers"})
+_OF_THE_BODY: Final = frozenset({"Text", "Source", "Rendered"})
+_MARKUP: Final = (None, "text/html", "application/xhtml+xml")
+_CHOICES: Final = tuple(name.lower().replace(" ", "-") for name in TABS if name != "Source")
 OPTIONS: Final = (URL, ListingOption("as_of", "The moment as of which it is shown; now without it.", "time"))
-_OF_THE_BODY: Final = frozenset({"Text", "Source", "Download"})
-_LINKS: Final = {
-    "Text": "/page/text",
-    "Source": "/page/source",
-    "Download": "/page/raw",
-    "Differences": "/page/diff",
-    "Duplicates": "/q/duplicates",
-    "Near duplicates": "/q/near-duplicates",
-}
+TAB: Final = ListingOption("tab", "What of it a page shows; files have all.", choices=_CHOICES)
 
 
 def view(request: ViewRequest) -> View:
-    """Return the page about a URL, with status 404 if that is not stored."""
-    url, link = request.url(), request.link
-    directory, host = urljoin(url, "."), urlsplit(url).netloc
-    links = {name: link(path, url=url) for name, path in _LINKS.items()}
-    links["Redirects to it"] = link("/q/redirects", to=url)
-    around = {
-        "Pages of its directory": link("/q/pages", site=directory),
-        f"Pages of {host}": link("/q/pages", site=host),
-    }
+    """Return the page about a URL; as a file with status 404 if that is not stored."""
+    url, tab = request.url(), TAB.value(request.option("tab", "history"))
     try:
         page, problem = request.table.get(url, as_of=request.moment, columns=["url"]), ""
     except DamagedRow as exc:  # what is around it can be shown: its key, its versions, its region
         page, problem = None, str(exc)
-    view = View(url, lambda table: _parts(request, table, url, page), address=url, links=around, is_now=False)
+    view = View(url, lambda table: _parts(request, table, url, page, tab))
     if page is not None:
-        if page.size is None:  # there is no body, so nothing to show or to compare
-            links = {name: href for name, href in links.items() if name not in _OF_THE_BODY}
-        view.title, view.links = page.title or url, links | around
+        view.title = page.title or url
     elif not problem:
         problem = f"This page is not stored{f' as of {request.moment}' if request.moment else ''}."
+        view.next_step = "Below are its row key, its place, and, under Links in, the pages that link to it."
         # A page that others link to is a page of the explorer; for a program that asks for it as a file it is missing.
         view.status = 404 if request.is_file else 200
     view.problem = problem
+    return headed(request, view, url, page, next(name for name in TABS if name.lower().replace(" ", "-") == tab))
+
+
+def headed(request: ViewRequest, view: View, url: str, page: Page | None, tab: str) -> View:
+    """Return *view* with what all pages about the stored page *url* have: where it is, what it is, and its tabs."""
+    parts, link = urlsplit(url), request.link
+    view.address, view.tab, view.is_now = url, tab, False
+    path = f"/site/{parts.netloc}/"
+    crumbs = {parts.netloc: link(path)}
+    for name in urlsplit(urljoin(url, ".")).path.strip("/").split("/"):
+        path += f"{name}/" * bool(name)
+        crumbs |= {f"{decoded(name)}/": link(path)} if name else {}
+    view.crumbs = crumbs
+    for name in TABS:
+        is_there = page is not None or name not in _OF_A_PAGE | _OF_THE_BODY
+        if name in _OF_THE_BODY and page is not None:
+            is_there = page.size is not None and (name != "Rendered" or page.content_type in _MARKUP)
+        if is_there:
+            view_of = name.lower().replace(" ", "-")
+            view.links[name] = (
+                link("/page/source", url=url) if name == "Source" else link("/page", url=url, tab=view_of)
+            )
+    if page is not None:
+        shown = LISTINGS["pages"].columns
+        sizes = shown.chosen(["size"])[0].shown(page).pieces
+        chips = [(str(page.status), f"status s{page.status // 100}"), (page.content_type or "", "")]
+        chips += [("".join(text for text, _ in sizes), ""), (page.language or "", "")]
+        (index_status,) = shown.chosen(["index_status"])
+        chips += [(str(index_status.of(page) or ""), ""), (f"robots: {page.robots}" if page.robots else "", "")]
+        if page.canonical and page.canonical != url:
+            chips.append((f"canonical: {decoded(page.canonical)}", ""))
+        first = page.first_seen or page.fetched_at
+        chips += [(f"first seen {first:%Y-%m-%d} UTC", ""), (f"last seen {page.fetched_at:%Y-%m-%d %H:%M} UTC", "")]
+        view.chips = [(text, kind) for text, kind in chips if text]
     return view
 
 
-def _parts(request: ViewRequest, table: WebTable, url: str, page: Page | None) -> Iterator[PagePart]:
+def _parts(  # noqa: C901 - a tab after the other
+    request: ViewRequest, table: WebTable, url: str, page: Page | None, tab: str
+) -> Iterator[PagePart]:
+    """Yield the parts of the tab, or of a file all; those of a page that is not stored in its first tab."""
+
+    def is_in(name: str) -> bool:
+        return request.is_file or tab == name or (page is None and tab == "history")
+
     @cache  # the body is read once, when the first part that needs it is made
     def whole() -> Page | None:
         return (table.get(url, as_of=request.moment) or page) if page is not None else None
@@ -188,29 +210,43 @@ def _parts(request: ViewRequest, table: WebTable, url: str, page: Page | None) -
         links = (stored := whole()) and stored.outlinks
         return Rows(_listed("links_of"), (links or ())[:limit], empty="It has no links.")
 
-    if page is not None:
+    if is_in("storage") and page is not None:
         declared = LISTINGS["pages"].columns
         columns = declared.chosen([*declared.usual, "index_status", "index_reason"])
         filled = [field for field in columns if field.name == "status" or field.of(page) not in (None, field.default)]
         yield PagePart("capture", lambda: Rows(filled, [page]), "Capture", look="facts")
-        yield PagePart("headers", lambda: facts(dict(page.headers)), "Headers", look="facts")
-    pieces = column("part"), column("text")
-    yield PagePart("key", lambda: Rows(pieces, pieces_of(table.key, url)), "Row key", look="key")
-    history = ("All versions", request.link("/page/history", url=url)) if page is not None else None
-    newest = None if request.is_file else MOST_VERSIONS
-    yield PagePart("versions", lambda: versions(request, table, url, newest), "Versions", look="timeline", more=history)
-    if page is not None:
+    if is_in("headers") and page is not None:
+        yield PagePart("headers", lambda: facts(dict(page.headers)), look="facts")
+    if is_in("key"):
+        pieces = column("part"), column("text")
+        yield PagePart("key", lambda: Rows(pieces, pieces_of(table.key, url)), "Row key", look="key")
+    if request.is_file:
+        yield PagePart("versions", lambda: versions(request, table, url))
+    elif is_in("history"):
+        old, new = request.option("old") or None, request.option("new") or request.moment
+        yield from compared(request, table, url, old, new)
+    if is_in("links-out") and page is not None:
         yield PagePart("redirects", lambda: _redirects(table, url), "Redirects")
-        more = ("All text, by lines", request.link("/page/text", url=url)) if page.size is not None else None
-        yield PagePart("text", text, "Main text", look="text", more=more)
-        if page.size is not None and page.content_type in (None, "text/html", "application/xhtml+xml"):
-            yield PagePart("", lambda: None, look="rendered")
         more = "All of them", request.link("/q/links-of", url=url)
         yield PagePart("links", outlinks, "Links of this page", more=more)
-    more = "All of them", request.link("/q/linking-to", url=url)
-    inlinks = Rows(_listed("linking_to"), table.links.to(url, limit=limit), empty="No stored page links to it.")
-    yield PagePart("inlinks", lambda: inlinks, "Links to this page", more=more)
-    yield PagePart("region", lambda: _region(table, url), "Region", look="facts")
+    if is_in("text") and page is not None:
+        lines = ("All text, by lines", request.link("/page/text", url=url)) if page.size is not None else None
+        yield PagePart("text", text, look="text", more=lines)
+    if tab == "rendered" and not request.is_file and page is not None and page.content_type in _MARKUP:
+        yield PagePart("", lambda: None, look="rendered")
+    if is_in("links-in"):
+        more = "All of them", request.link("/q/linking-to", url=url)
+        inlinks = Rows(_listed("linking_to"), table.links.to(url, limit=limit), empty="No stored page links to it.")
+        yield PagePart("inlinks", lambda: inlinks, "Links to this page", more=more)
+    if is_in("storage"):
+        yield PagePart("region", lambda: _region(table, url), "Region", look="facts")
+        if page is not None and not request.is_file:
+            names = {"Exact copies": "/q/duplicates", "Near-duplicates": "/q/near-duplicates"}
+            links = [(name, request.link(path, url=url)) for name, path in names.items()]
+            links.append(("Redirects to it", request.link("/q/redirects", to=url)))
+            links += [("The stored body", request.link("/page/raw", url=url))] if page.size is not None else []
+            others = Rows([column("question", of=itemgetter(0))], links, {"question": itemgetter(1)})
+            yield PagePart("others", lambda: others, "Ask more", look="list")
 
 
 def _redirects(table: WebTable, url: str) -> Rows:

@@ -11,6 +11,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from webtable.explorer.http import SANDBOX, inert
 from webtable.explorer.page_model import PagePart, Rows, View, ViewRequest
+from webtable.explorer.views.pages import headed
 from webtable.questions import column
 
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ def _bounded(request: ViewRequest, form: str, made: Callable[[Page | None], Resp
     page = request.table.get(request.url(), as_of=request.moment, columns=["url"])
     if page is None:
         return made(None)
-    key = form, page.url, request.moment, page.fetched_at
-    return request.streaming.bounded(page.size, key, lambda: made(_stored(request)))
+    key = form, page.url, request.moment, page.fetched_at, page.digest
+    return request.streaming.bounded(request.request, page.size, key, lambda: made(_stored(request)))
 
 
 def source(request: ViewRequest) -> View:
@@ -84,8 +85,9 @@ def _lines(request: ViewRequest, what: str, read: Callable[[Page], str | None]) 
     columns = column("number", "count", of=itemgetter(0)), column("line", of=itemgetter(1))
     rows = Rows(columns, enumerate(lines[:MOST_LINES], 1), empty="")
     part = PagePart("lines", lambda: rows, about=about, look="lines")
-    links = {"Download": request.link("/page/raw", url=url)}
-    return View(f"{what}: {page.title or url}", lambda _: [part], address=url, links=links, is_now=False)
+    part.more = "The stored body, as a file", request.link("/page/raw", url=url)
+    whole = request.table.get(url, as_of=request.moment, columns=["url"])
+    return headed(request, View(page.title or url, lambda _: [part]), url, whole, what)
 
 
 def _source(page: Page) -> str | None:

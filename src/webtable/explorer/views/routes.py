@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webtable.explorer.page_model import SITE, URL, View, ViewRequest
-from webtable.explorer.views import keys, pages, questions, raw, sites, start_page, statistics
+from webtable.explorer.views import archives, keys, pages, questions, raw, sites, start_page, statistics
 from webtable.questions import ListingOption
 
 if TYPE_CHECKING:
@@ -27,9 +27,11 @@ class ViewRoute(NamedTuple):
 
 ROUTES: Final = {
     "table": ViewRoute(
-        start_page.view, "The table: hosts, indexes, counts, regions, crawls, checks.", start_page.OPTIONS, "/"
+        start_page.view, "The table: its figures, hosts, statuses and types, salts.", start_page.OPTIONS, "/"
     ),
-    "questions": ViewRoute(start_page.questions_view, "All questions."),
+    "storage": ViewRoute(start_page.storage, "How it is stored: indexes, regions, crawls, checks."),
+    "questions": ViewRoute(questions.questions_view, "All questions."),
+    "archives": ViewRoute(archives.view, "CDX and Memento: how to reach them, and examples."),
     "keys": ViewRoute(keys.view, "Row keys of URLs, split points, and what the advisor says.", keys.OPTIONS),
     "site": ViewRoute(sites.view, "A directory of a host, or all hosts.", sites.OPTIONS, "/site/{path:path}"),
     "q/{name}": ViewRoute(questions.view, "The answer to a question."),
@@ -48,7 +50,7 @@ ROUTES: Final = {
         "Which pages of a site are new, gone or changed between two moments. It reads all its pages.",
         (SITE, statistics.SINCE, statistics.UNTIL),
     ),
-    "page": ViewRoute(pages.view, "A page: its capture, versions, text, links, row key.", pages.OPTIONS),
+    "page": ViewRoute(pages.view, "A page: its capture, versions, text, links, row key.", (*pages.OPTIONS, pages.TAB)),
     "page/history": ViewRoute(pages.history, "All versions of a page.", (URL,)),
     "page/diff": ViewRoute(pages.difference, "The differences of two versions.", (URL, pages.OLD, pages.NEW)),
     "page/text": ViewRoute(raw.text, "The readable text of a page, by lines.", pages.OPTIONS),

@@ -1,9 +1,11 @@
-"""Where people begin: the table as a whole, all questions in groups, and where a text typed at the top leads."""
+"""Where people begin: the table as a whole, how it is stored, and where a text typed at the top leads."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
+from datetime import datetime, timedelta
 from itertools import islice, pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -12,12 +14,15 @@ from starlette.responses import RedirectResponse
 
 import webtable
 from webtable import ALL, WebTable
-from webtable.errors import WebTableError
+from webtable.display.addresses import age_of
+from webtable.display.charts import Amount, area, heat
+from webtable.errors import IndexNeeded, WebTableError
+from webtable.explorer.counts import sampled
 from webtable.explorer.page_model import PagePart, Rows, View, ViewRequest, facts
-from webtable.explorer.rendering import words
-from webtable.explorer.views.sites import counts_of, hosts
-from webtable.explorer.views.statistics import bar_of, bar_rows, count_limit, counted
-from webtable.questions import GROUPS, LISTINGS, ListingOption, column
+from webtable.explorer.views.questions import named
+from webtable.explorer.views.sites import hosts
+from webtable.explorer.views.statistics import bar_of, bar_rows, groups_of, stacked
+from webtable.questions import LISTINGS, ListingOption, column
 from webtable.rowkey import canonical_host, key_text, parse_key
 
 if TYPE_CHECKING:
@@ -25,68 +30,16 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from webtable.answers import Crawl, Grouping, Stats
+    from webtable.answers import Crawl
+    from webtable.explorer.counts import SiteCounts
     from webtable.store import Region
-
-
-# --- Questions in groups ----------------------------------------------------------------------------------------------
-
-
-class QuestionLink(NamedTuple):
-    """A question in its group: its name in words, one line about it, and the path of its page."""
-
-    group: str
-    question: str
-    about: str
-    path: str | None
-    """None if it is one for each stored page, whose URL must be given."""
-
-
-# What each group has beside the questions of the catalogue.
-_OTHERS: Final = {
-    "one page": (
-        ("page", "A page as it was stored: its text, its source, its headers and its links", None),
-        ("history", "The versions of a page, on a time line", None),
-        ("difference", "What changed between two versions of a page, side by side", None),
-    ),
-    "pages of a site": (("statistics", "Counts and bytes by status, type, language, age, host and more", "/stats"),),
-    "a site as a whole": (
-        ("audit", "Broken links, errors, redirects, titles, copies", "/audit"),
-        ("comparison", "Pages added, removed or changed between two times", "/compare"),
-    ),
-}
-
-
-def questions_view(request: ViewRequest) -> View:
-    """Return the page with all questions."""
-    return View("Questions", lambda _: [groups(request)])
-
-
-def groups(request: ViewRequest) -> PagePart:
-    """Return the part with all questions in groups."""
-
-    def links() -> Iterator[QuestionLink]:
-        for group in dict.fromkeys([*_OTHERS, *GROUPS]):
-            heading = group[0].upper() + group[1:]
-            for name, about, path in _OTHERS.get(group, ()):
-                yield QuestionLink(heading, words(name), about, path)
-            for name, question in GROUPS.get(group, {}).items():
-                yield QuestionLink(heading, words(name), question.title, f"/q/{name.replace('_', '-')}")
-
-    def href(link: QuestionLink) -> str | None:
-        return None if link.path is None else request.link(link.path)
-
-    columns = column("group"), column("question"), column("about")
-    return PagePart("questions", lambda: Rows(columns, links(), {"question": href}), "Questions", look="groups")
 
 
 # --- The field at the top ---------------------------------------------------------------------------------------------
 
 
 def go(request: ViewRequest) -> Response:
-    """Return the way to what was typed: the page of a URL or of a row key, a site, or the search for words."""
-    if request.as_of:
-        request.table.changes(since=request.as_of, limit=0)  # raises what is wrong with the moment
+    """Return the way to what was typed: the page of a URL or of a row key, a site, a question, or a search."""
     return RedirectResponse(_goal(request, " ".join(request.option("go").split())), 303)
 
 
@@ -99,9 +52,11 @@ def _goal(request: ViewRequest, text: str) -> str:
     url = text if re.match(r"(?i)https?://", text) else _url_of_key(request.table, text)
     if url is not None:
         return request.page(url)
-    if (named := _HOST.fullmatch(text)) and _is_host(named["host"]):
-        is_site = (named["rest"] or "/").endswith("/")
+    if (parts := _HOST.fullmatch(text)) and _is_host(parts["host"]):
+        is_site = (parts["rest"] or "/").endswith("/")
         return request.link(f"/site/{text.rstrip('/')}/") if is_site else request.page(f"https://{text}")
+    if (links := named(request, text[:100])) and links[0].question == text.lower():
+        return links[0].href
     order = "relevance" if (state := request.table.search_index.state()) is not None and state.is_complete else None
     return request.link("/q/search", text=text, site="all", order=order)
 
@@ -129,50 +84,157 @@ def _is_host(text: str) -> bool:
 # --- The table as a whole ---------------------------------------------------------------------------------------------
 
 
-SHOWN: Final = 50  # hosts, and crawls
+SHOWN_HOSTS: Final = 10
+# A crawl is a run of captures without a pause of so long, and of the last one so many pages are read.
+GAP: Final = timedelta(hours=6)
+MOST_OF_A_CRAWL: Final = 5_000
+OPTIONS: Final = (ListingOption("count", "1: count all pages, however many there are."),)
+
+
+class Tile(NamedTuple):
+    """A figure of the table: its name, its text, a line below it, where it leads, and a drawing."""
+
+    name: str
+    text: str
+    about: str = ""
+    href: str | None = None
+    chart: str = ""
+    kind: str = ""
+
+
+TILES: Final = column("name"), column("text"), column("about")
+
+
+class LastCrawl(NamedTuple):
+    """What was fetched last without a long pause: its times, pages and errors, and whether these are all."""
+
+    begin: datetime
+    end: datetime
+    pages: int
+    errors: int
+    is_whole: bool
+
+
+def last_crawl(table: WebTable) -> LastCrawl | None:
+    """Return the last crawl, as far as its newest pages show it; None without the index of times, or without pages."""
+    begin = end = None
+    pages = errors = 0
+    try:
+        for page in table.fetched(ALL, order="newest", limit=MOST_OF_A_CRAWL, columns=["status", "fetched_at"]):
+            if begin is not None and begin - page.fetched_at > GAP:
+                break
+            begin, end = page.fetched_at, end or page.fetched_at
+            pages, errors = pages + 1, errors + (page.status >= 400)
+    except IndexNeeded:
+        return None
+    return None if begin is None or end is None else LastCrawl(begin, end, pages, errors, pages < MOST_OF_A_CRAWL)
+
+
+def view(request: ViewRequest) -> View:
+    """Return the page of the table."""
+    is_all = request.option("count") == "1"
+
+    def parts(table: WebTable) -> Iterator[PagePart]:
+        counts = request.counts.of(ALL, is_all=is_all)
+        crawl = request.counts.kept("last crawl", lambda: last_crawl(table))
+        if not counts.all.pages:
+            step = "No page is stored yet. webtable ingest crawl.warc.gz stores a crawl, webtable crawl makes one."
+            yield PagePart("empty", lambda: None, "Nothing here yet", step)
+        yield PagePart("tiles", lambda: Rows(TILES, _tiles(request, counts, crawl)), look="tiles")
+        yield hosts(request, SHOWN_HOSTS, "main")
+        amounts, total = groups_of(counts), counts.all.pages
+        yield PagePart("statuses", lambda: stacked(request, amounts["status"]), "Status", look="stack", place="side")
+        types = {"type": amounts["type"]}
+        yield PagePart("types", lambda: bar_rows(request, _bars(types, total)), "Content", look="bars", place="side")
+        if table.layout.digits:
+            yield PagePart("salts", lambda: _heat(table, counts), "Pages by salt", look="heat", place="side")
+        if request.is_file and counts.is_whole:
+            sums = {"pages": counts.all.pages, "bytes": counts.all.bytes}
+            yield PagePart("total", lambda: facts(sums), look="facts")
+
+    return View(request.table.name, parts, links=_tabs(request), tab="Overview")
+
+
+def _tabs(request: ViewRequest) -> dict[str, str]:
+    return {"Overview": request.link("/"), "Storage": request.link("/storage")}
+
+
+def _bars(groups: dict[str, list[Amount]], total: int) -> Iterator[Any]:
+    for by, amounts in groups.items():
+        yield from (bar_of(by, amount.name, amount.number, None, total) for amount in amounts)
+
+
+def _tiles(request: ViewRequest, counts: SiteCounts, crawl: LastCrawl | None) -> Iterator[Tile]:
+    counted = request.counts.hosts() or []
+    pages, size = counts.all.pages, counts.all.bytes
+    about, number = "", f"{len(counts.groups):,}"
+    if not counts.is_whole:
+        pages, size = sum(host.pages for host in counted), sum(host.bytes for host in counted)
+        about = "as of the last refresh of links"
+        number = f"{len(counted):,}" if counted else "over 5,000"
+    days = [Amount(day, count) for day, count in sorted(counts.days.items())]
+    line = area(days[-90:], "pages by the day of their last capture, from") if days else ""
+    by_day = request.link("/stats", site="all", by="day")
+    yield Tile("Pages", f"{pages:,}", about or "by the day of their last capture", by_day, line)
+    yield Tile("Hosts", number, "all hosts, with their counts", request.link("/site/"))
+    (bodies,) = facts({"bytes": size}).columns
+    yield Tile("Bodies", str(bodies.shown({"bytes": size})), about or "as they were fetched")
+    newest = crawl.end if crawl else counts.all.newest
+    if newest is not None:
+        fetched = request.link("/q/fetched", site="all", order="newest")
+        yield Tile("Last fetched", age_of(newest), f"{newest:%Y-%m-%d %H:%M} UTC", fetched)
+    if crawl is not None:
+        least = "" if crawl.is_whole else "at least "
+        since = f"{crawl.begin:%Y-%m-%d %H:%M} UTC"
+        about = f"{crawl.errors / crawl.pages:.1%} of {least}{crawl.pages:,} pages since {since}"
+        link = request.link("/q/errors", site="all")
+        yield Tile("Errors, last crawl", f"{crawl.errors:,}", about, link, kind="s4" if crawl.errors else "")
+
+
+def _heat(table: WebTable, counts: SiteCounts) -> Rows:
+    digits = min(table.layout.digits, 2)
+    names = [f"{number:0{digits}x}" for number in range(16**digits)]
+    sums = Counter[str]()
+    for salt, count in counts.keys.items():
+        sums[salt[:2]] += count
+    amounts = [Amount(name, sums[name]) for name in names]
+    about = "" if counts.is_whole else f" (of a sample of {counts.all.pages:,} pages)"
+    columns = column("salt", of="name"), column("pages", "count", of="number")
+    rows = Rows(columns, amounts)
+    rows.drawing = heat(amounts, 32, f"salts{about}: pages of each")
+    return rows
+
+
+# --- How it is stored -------------------------------------------------------------------------------------------------
+
+
+SHOWN: Final = 50  # crawls
 REGIONS: Final = 200
 DOCTOR_SECONDS: Final = 20.0
-OPTIONS: Final = (ListingOption("count", "1: count all pages, however many there are."),)
-_GROUPINGS: Final[tuple[Grouping, ...]] = ("status", "type", "age", "month", "region")
 # A region with this many times its fair share of the pages is hot, as the doctor says.
 _HOT: Final = 2.0
-_ABOUT: Final = (
-    "A table of crawled web pages: a row for each page, with its versions, its text and its links. Rows are ordered "
-    "by their keys, which are made of the URLs, so the pages of a site lie side by side. Type a URL, a host or words "
-    "at the top, or choose a host or a question."
-)
 _REGIONS: Final = (
     "HBase divides a table into regions, ranges of keys, and each server holds some. Pages should be spread evenly "
     "over them: one with over twice its share is hot. An embedded table is one file, and one region."
 )
 
 
-def view(request: ViewRequest) -> View:
-    """Return the page of the table."""
-    limit = count_limit(request)
+def storage(request: ViewRequest) -> View:
+    """Return the page about how the table is stored."""
 
     def parts(table: WebTable) -> Iterator[PagePart]:
         yield PagePart("table", lambda: _table(table), look="facts")
-        yield hosts(request, table, SHOWN, "There is no host yet.")
-        yield groups(request)
         about = "An index answers a question without reading all pages; full text finds pages by words, best first."
         yield PagePart("indexes", lambda: _indexes(table), "Indexes and full text", about)
         regions = table.store.regions(table.table)
-        if request.is_file and limit is not None and not request.option("part"):
-            yield PagePart("regions", lambda: _regions(regions))
-            return
-        stats = counted(table, ALL, _GROUPINGS, limit)
-        yield from counts_of(request, stats)
         servers = len({region.server for region in regions if region.server}) or 1
         about = f"{len(regions):,} regions on {servers} server(s). {_REGIONS}"
-        yield PagePart("regions", lambda: _region_bars(request, table, stats, regions), "Regions", about, look="bars")
-        if stats is not None:
-            about = "A crawl is a run of captures without a pause of over six hours."
-            yield PagePart("crawls", lambda: _crawls(request, table), "Crawls", about, look="timeline")
-            about = "Checks of the store and of the table, as webtable doctor makes them."
-            yield PagePart("doctor", lambda: _diagnosis(table), "The doctor", about)
+        yield PagePart("regions", lambda: _region_bars(request, table, regions), "Regions", about, look="bars")
+        yield PagePart("doctor", lambda: _diagnosis(table), "The doctor", "Checks of the store and of the table.")
+        about = "A crawl is a run of captures without a pause of over six hours."
+        yield PagePart("crawls", lambda: _crawls(request, table), "Crawls", about, look="timeline")
 
-    return View(request.table.name, parts, _ABOUT)
+    return View(request.table.name, parts, links=_tabs(request), tab="Storage")
 
 
 def _table(table: WebTable) -> Rows:
@@ -186,33 +248,23 @@ def _indexes(table: WebTable) -> Rows:
     return Rows(columns, table.indexes.states().items(), empty="None: webtable index add adds one.")
 
 
-def _region_bars(request: ViewRequest, table: WebTable, stats: Stats | None, regions: Sequence[Region]) -> Rows:
-    """Return the regions with their pages, or estimates of their rows; hot ones are marked."""
-    if stats is not None:
-        pages: dict[str, Any] = {name: stats.by["region"].get(name, (0, 0)) for name in stats.regions}
-    else:
-        starts = [region.keys.start for region in regions]
-        rows = [0] * len(starts)
-        for part in table.pages(ALL).partitions(min(16 * len(starts), 1_024)) if len(starts) > 1 else ():
+def _region_bars(request: ViewRequest, table: WebTable, regions: Sequence[Region]) -> Rows:
+    """Return the regions with estimates of their rows; hot ones are marked."""
+    starts = [region.keys.start for region in regions]
+    rows = [0] * len(starts)
+    if len(starts) > 1:
+        for part in table.pages(ALL).partitions(min(16 * len(starts), 1_024)):
             rows[bisect_right(starts, part.keys.start) - 1] += part.rows or 0
-        pages = {key_text(start): (count, None) for start, count in zip(starts, rows, strict=True)}
-    total = sum(count for count, _ in pages.values())
-    hot = _HOT * total / len(pages) if len(pages) > 1 else total
-    by = "pages by region" if stats else "estimated rows by region"
+    if not any(rows):
+        for page in sampled(table):
+            rows[bisect_right(starts, table.key.encode(page.url)) - 1] += 1
+    total, by = sum(rows), "estimated rows by region"
+    hot = _HOT * total / len(rows) if len(rows) > 1 else total
     bars = (
-        bar_of(by, name or "the first key", count, size, total, "hot" * (count > hot))
-        for name, (count, size) in islice(pages.items(), None if request.is_file else REGIONS)
+        bar_of(by, key_text(start) or "the first key", count, None, total, "hot" * (count > hot))
+        for start, count in islice(zip(starts, rows, strict=True), None if request.is_file else REGIONS)
     )
     return bar_rows(request, bars)
-
-
-def _regions(regions: Sequence[Region]) -> Rows:
-    columns = (
-        column("start", of=lambda region: key_text(region.keys.start)),
-        column("stop", of=lambda region: key_text(region.keys.stop)),
-        column("server"),
-    )
-    return Rows(columns, regions)
 
 
 def _crawls(request: ViewRequest, table: WebTable) -> Rows:

@@ -1,25 +1,27 @@
-"""The statistics of a site, its audit and its comparison at two moments; the bars are on other pages, too."""
+"""The statistics of a site, its audit and its comparison at two moments; the charts are on other pages, too."""
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections import Counter
 from datetime import date, timedelta
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
-from webtable.answers import Grouping, Site, Stats
+from webtable.answers import Grouping
+from webtable.display.charts import Amount, shares, stack
 from webtable.explorer.page_model import SITE, PagePart, Rows, View, ViewRequest, facts
 from webtable.questions import LISTINGS, ListingOption, column
 from webtable.reports import Audit, Comparison, Section, compare
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from webtable import WebTable
+    from webtable.explorer.counts import GroupCounts, SiteCounts
 
 
-# How many pages are counted on a page that was not asked to count: it takes a second or two.
-MOST_COUNTED: Final = 50_000
 SHOWN: Final = 20
 USUAL: Final[tuple[Grouping, ...]] = ("status", "type", "language", "age", "month")
 GROUPED: Final = ListingOption("by", "What they are grouped by.", choices=get_args(Grouping), is_many=True)
@@ -45,10 +47,6 @@ BARS: Final = (
 )  # fmt: skip
 
 
-class _TooManyError(Exception):
-    """So many pages were counted that it would take too long."""
-
-
 def view(request: ViewRequest) -> View:
     """Return the page of the statistics of a site."""
     site = request.site()
@@ -56,47 +54,35 @@ def view(request: ViewRequest) -> View:
     by: Sequence[Any] = tuple(dict.fromkeys(map(GROUPED.value, names))) or USUAL
 
     def parts(table: WebTable) -> Iterator[PagePart]:
-        yield from counts(request, table.stats(site, by=by), "groups")
+        stats = table.stats(site, by=by)
+        damage = f"; {stats.damaged:,} damaged rows are left out." if stats.damaged else "."
+        about = str(stats).partition("\n")[0] + damage
+        yield PagePart("groups", lambda: bars(request, stats.by, stats.pages), about=about, look="bars")
+        if request.is_file:
+            sums = {"pages": stats.pages, "bytes": stats.bytes, "damaged": stats.damaged}
+            yield PagePart("total", lambda: facts(sums), look="facts")
 
     title = f"Statistics of {request.option('site')}" if site else "Statistics"
     return View(title, parts if site else None, button="Count")
 
 
-def counts(request: ViewRequest, stats: Stats, name: str, title: str = "") -> Iterator[PagePart]:
-    """Yield the parts with the groups of *stats*, and with their sums as a file has them."""
-    sums = {"pages": stats.pages, "bytes": stats.bytes, "damaged": stats.damaged}
-    damage = f"; {stats.damaged:,} damaged rows are left out." if stats.damaged else "."
-    about = str(stats).partition("\n")[0] + damage
-    yield PagePart(name, lambda: bars(request, stats.by, stats.pages), title, about, look="bars")
-    if request.is_file:
-        yield PagePart("total", lambda: facts(sums), look="facts")
+def groups_of(counts: SiteCounts) -> dict[str, list[Amount]]:
+    """Return the statuses and the types of *counts*, those with the most pages first."""
+    statuses = [Amount(name, count, f"s{name[0]}") for name, count in sorted(counts.statuses.items())]
+    return {"status": statuses, "type": [Amount(name, count) for name, count in counts.types.most_common(6)]}
 
 
-def count_limit(request: ViewRequest) -> int | None:
-    """Return how many pages a page counts without being asked; None for the link "Count all of them"."""
-    return None if request.option("count") == "1" else MOST_COUNTED
+def stacked(request: ViewRequest, amounts: Sequence[Amount]) -> Rows:
+    """Return *amounts* of pages by status, with one bar for all."""
+    total = sum(amount.number for amount in amounts)
+    rows = bar_rows(request, [bar_of("status", amount.name, amount.number, None, total) for amount in amounts])
+    rows.drawing = stack(amounts, "pages by status:")
+    return rows
 
 
-def too_many(request: ViewRequest) -> PagePart:
-    """Return the part in place of counts that would take too long, with the link that counts nevertheless."""
-    about = f"There are over {MOST_COUNTED:,} pages. Counting reads the metadata of each, and stops when you leave."
-    more = "Count all of them", request.link(request.path, count=1)
-    return PagePart("counts", lambda: None, "Counts", about, more=more)
-
-
-def counted(
-    table: WebTable, site: Site, by: Sequence[Grouping], limit: int | None, *, size: bool = True
-) -> Stats | None:
-    """Return the statistics of *site*, or None if it has over *limit* pages; without *size* only keys are read."""
-
-    def check(pages: int) -> None:
-        if limit is not None and pages > limit:
-            raise _TooManyError
-
-    try:
-        return table.stats(site, by=by, bytes=size, on_progress=check)
-    except _TooManyError:
-        return None
+def stacked_classes(counts: GroupCounts) -> list[Amount]:
+    """Return the pages of *counts* by the first digit of their status."""
+    return [Amount(f"{digit}xx", count, f"s{digit}") for digit, count in sorted(counts.classes.items())]
 
 
 def bars(request: ViewRequest, groups: Mapping[Any, Mapping[str, Any]], pages: int) -> Rows:
@@ -157,50 +143,107 @@ _FORMS: Final[dict[str, Any]] = {"number": "count", "size": "bytes"}
 
 def audit(request: ViewRequest) -> View:
     """Return the page of an audit."""
-    site, title = request.site(), f"Audit of {request.option('site')}"
+    site = request.site()
 
     def parts(table: WebTable) -> Iterator[PagePart]:
         report = table.audit(site or "")
+        yield PagePart("findings", lambda: findings_of(request, report), about=f"{report.subject}.", look="findings")
+        for section in sorted(report.sections, key=_rank):
+            yield _section(request, section)
         summary: dict[str, Any] = {"pages": report.pages, "hosts": report.hosts, "size": report.bytes}
         summary |= {"fetched first": report.oldest, "fetched last": report.newest} if report.oldest else {}
+        summary |= {"damaged rows left out": report.damaged} if report.damaged else {}
+        yield PagePart("summary", lambda: facts(summary), "The pages", look="facts")
         shares = {"status": report.statuses, "type": report.types, "language": report.languages}
         groups: dict[str, Any] = {
             by: {share.name: (share.pages, share.bytes) for share in of_pages} for by, of_pages in shares.items()
         }
         groups["size"] = {share.name: (share.pages, None) for share in report.sizes}
-        yield from _parts(request, report, summary, groups, report.pages)
+        yield PagePart("groups", lambda: bars(request, groups, report.pages), look="bars")
 
-    return View(title if site else "Audit", parts if site else None, button="Make it")
+    return _report(request, "Audit", parts)
+
+
+def _report(request: ViewRequest, name: str, parts: Callable[[WebTable], Iterable[PagePart]]) -> View:
+    """Return the page of a report on the site that is named; without one, its form alone."""
+    if not (place := request.option("site")):
+        return View(name, None, button="Make it")
+    crumbs = {} if place == "all" else {place: request.link(f"/site/{re.sub('^https?://', '', place).rstrip('/')}/")}
+    return View(f"{name} of {place}", parts, button="Make it", crumbs=crumbs)
+
+
+class FindingLine(NamedTuple):
+    """The findings of a section of an audit in a line: how severe they are, their number, and what to do."""
+
+    severity: str
+    name: str
+    title: str
+    number: int | None
+    about: str
+    fix: str
+    href: str
+
+
+FINDINGS: Final = (
+    column("severity"), column("findings", of="title"), column("count", "count", of="number"), column("fix"),
+    column("name"),
+)  # fmt: skip
+_SEVERITIES: Final = ("high", "medium", "low")
+
+
+def _rank(section: Section) -> tuple[bool, int]:
+    return not section.count, _SEVERITIES.index(section.severity)
+
+
+def findings_of(request: ViewRequest, report: Audit, *, is_short: bool = False) -> Rows:
+    """Return the sections of *report*, the most severe first; those without findings last, or left out if *is_short*.
+
+    The lines lead to the sections of the audit, or to all of the pages if *is_short*.
+    """
+    lines = []
+    for section in report.sections if request.is_file else sorted(report.sections, key=_rank):
+        href = f"#{section.name}" if not is_short else _question_link(request, section.command) or ""
+        if section.count or not is_short:
+            about = section.left_out or section.about
+            number = _count(section)
+            line = FindingLine(section.severity, section.name, section.title, number, about, section.fix, href)
+            lines.append(line)
+    counts = Counter(line.severity for line in lines if line.number)
+    rows = Rows(FINDINGS, lines, empty="No finding.")
+    rows.drawing = ", ".join(f"{counts[severity]} {severity}" for severity in _SEVERITIES)
+    return rows
 
 
 def comparison(request: ViewRequest) -> View:
     """Return the page of a comparison."""
-    site, since, until = request.site(), request.option("since"), request.option("until", request.as_of) or None
-    if not site:
-        return View("Compare", None, button="Make it")
-    if since or until:
+    site, since, until = request.site(), request.option("since") or None, request.option("until", request.as_of) or None
+    if site and since:
         request.table.changes(site, since=since, until=until, limit=0)  # raises what is wrong with the moments
 
     def parts(table: WebTable) -> Iterator[PagePart]:
-        report = compare(table, site, since=since, until=until)
-        groups = {"change": {kind: (pages, None) for kind, pages in report.counts.items()}}
-        summary = {"since": report.since, "until": report.until}
-        yield from _parts(request, report, summary, groups, sum(report.counts.values()))
+        report = compare(table, site or "", since=since, until=until)
+        yield PagePart("figures", lambda: figures_of(request, report), look="figures")
+        summary: dict[str, Any] = {"since": report.since, "until": report.until}
+        summary |= {"damaged rows left out": report.damaged} if report.damaged else {}
+        yield PagePart("summary", lambda: facts(summary), about=f"{report.subject}.", look="facts")
+        if request.is_file:
+            groups = {"change": {kind: (pages, None) for kind, pages in report.counts.items()}}
+            yield PagePart("groups", lambda: bars(request, groups, sum(report.counts.values())))
+        findings = column("findings", of="title"), column("count", "count", of=_count)
+        yield PagePart("findings", lambda: Rows(findings, report.sections if request.is_file else ()), look="none")
+        for section in report.sections:
+            yield _section(request, section)
 
-    return View(f"Compare {request.option('site')}", parts, button="Make it")
+    return _report(request, "Compare", parts)
 
 
-def _parts(
-    request: ViewRequest, report: Audit | Comparison, summary: dict[str, Any], groups: dict[str, Any], pages: int
-) -> Iterator[PagePart]:
-    summary |= {"damaged rows left out": report.damaged} if report.damaged else {}
-    yield PagePart("summary", lambda: facts(summary), about=f"{report.subject}.", look="facts")
-    yield PagePart("groups", lambda: bars(request, groups, pages), look="bars")
-    findings = [column("findings", of="title"), column("count", "count", of=_count)]
-    hrefs = {"findings": lambda section: f"#{section.name}"}
-    yield PagePart("findings", lambda: Rows(findings, report.sections, hrefs))
-    for section in report.sections:
-        yield _section(request, section)
+def figures_of(request: ViewRequest, report: Comparison) -> Rows:
+    """Return the numbers of pages by what became of them, with one bar for all."""
+    links = {section.name: _question_link(request, section.command) for section in report.sections}
+    columns = column("name", of=itemgetter(0)), column("pages", "count", of=itemgetter(1))
+    rows = Rows(columns, list(report.counts.items()), {"name": lambda entry: links.get(entry[0])})
+    rows.drawing = shares(report.counts)
+    return rows
 
 
 def _count(section: Section) -> int | None:
@@ -210,7 +253,9 @@ def _count(section: Section) -> int | None:
 def _section(request: ViewRequest, section: Section) -> PagePart:
     columns = [column(name, _FORMS.get(kind, kind), itemgetter(name)) for name, kind in section.headings]
     rows = Rows(columns, section.to_dict()["rows"])
+    rows.empty = "None."
     part = PagePart(section.name, lambda: rows, section.title, section.about, problem=section.left_out)
+    part.is_folded = not section.count and not section.left_out
     if section.count and (href := _question_link(request, section.command)):
         part.more = f"All {section.count:,}", href
     return part

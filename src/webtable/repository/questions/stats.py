@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from webtable._clock import clock
 from webtable.display import Shown
+from webtable.display.charts import Amount, area, stack
+from webtable.display.markup import escaped, tag
 from webtable.display.text import plural
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.columns import PAGES, Columns, column, declared
@@ -111,6 +113,15 @@ class Stats(Tabular[GroupRow]):
         if self.damaged:
             notes.append(f"{plural(self.damaged, 'row')} left out: damaged")
         return Shown(self.empty_reason or str(Group(self.pages, self.bytes)), GROUPS.names, rows, "; ".join(notes))
+
+    def _repr_html_(self) -> str:
+        """Return the groups, with a bar below them of each grouping, or a line of days and months."""
+        drawn = []
+        for by in self.by:
+            kinds = "s{0[0]}" if by == "status" else ""
+            amounts = [Amount(row.group, row.pages, kinds.format(row.group)) for row in self.top(by)]
+            drawn.append(tag("p", by, area(amounts, "pages") if by in DATES else stack(amounts)) if amounts else "")
+        return f"{self._shown().html()}{escaped(drawn)}"
 
     def __iter__(self) -> Iterator[GroupRow]:
         return (GroupRow(by, name, *group) for by, groups in self.by.items() for name, group in groups.items())
