@@ -37,7 +37,7 @@ labels the columns in a pipe too, as for `| less -S`. Progress, page tokens and 
 for each error. Closing the pipe early (`| head`) is not an error. If `webtable` is not on your PATH, run `python -m
 webtable`.
 
-If a table is wider than the terminal, texts are cut: choose fewer `--columns`. Pipes and other formats have whole values.
+If a table is wider than the terminal, texts are cut: choose fewer `--columns`. Other formats have whole values.
 
 The [exit codes](reference/errors.md#exit-codes) are 0 done, 1 not done (not found, not stored, damaged), 2 wrong
 usage, 3 store, 130 interrupted (143 by SIGTERM).
