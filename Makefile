@@ -85,6 +85,8 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python docs/count_words.py
+	$(BIN)/python docs/check_prose.py
 	@mkdir -p build
 	PATH="$(abspath $(BIN)):$$PATH" pyright --verifytypes webtable --ignoreexternal > build/types.txt || { cat build/types.txt; exit 1; }
 

@@ -1,4 +1,4 @@
-"""Writes docs/dependencies.md: what webtable needs, whatever that needs, and under which licences.
+"""Writes docs/reference/dependencies.md: what webtable needs, whatever that needs, and under which licences.
 
 Run it where all of it is installed (`make test MARK=engines` does that): python docs/make_dependencies.py
 """
@@ -12,16 +12,15 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
-PAGE = Path(__file__).with_name("dependencies.md")
+PAGE = Path(__file__).parent / "reference" / "dependencies.md"
 EXTRAS = (
     "arrow", "dask", "excel", "similarity", "metrics", "native", "otel", "plot", "ray", "scrapy", "search", "spark",
     "testing", "web",
 )  # fmt: skip
 HEAD = """# Dependencies
 
-What is installed with webtable, and what each of its extras adds, with all that these need in turn; with the version
-that the tests ran with (`constraints.txt`) and the licence that the package names. `docs/make_dependencies.py` writes
-this page.
+Look here before you install webtable if licences matter to you: this page lists what is installed with it and with each
+extra, with the tested version (`constraints.txt`) and the licence. `docs/make_dependencies.py` writes it.
 """
 
 

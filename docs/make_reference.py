@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import griffe
+from docstring_sections import DocstringSections
 from fenced_doctests import FencedDoctests
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ _LINK = re.compile(r"\]\((\w+\.md)")
 
 def pages() -> dict[str, str]:
     """Return the text of each page, by its name."""
-    loader = griffe.GriffeLoader(search_paths=[ROOT / "src"], extensions=griffe.Extensions(FencedDoctests()))
+    extensions = griffe.Extensions(FencedDoctests(), DocstringSections())
+    loader = griffe.GriffeLoader(search_paths=[ROOT / "src"], extensions=extensions)
     package = loader.load("webtable")
     loader.load("collections", try_relative_path=False)  # aliases of named tuples lead there
     loader.resolve_aliases(implicit=True, external=False)

@@ -241,6 +241,18 @@ def test_the_pictures_of_the_row_keys_are_what_the_advisor_draws():
 
 
 @pytest.mark.usefixtures("makers_of_docs")
+def test_each_drawing_is_what_its_script_draws_and_is_on_a_page():
+    from make_drawings import FOLDER, drawings
+
+    drawn = drawings()
+
+    found = {path.name: path.read_text() for path in FOLDER.glob("drawing-*.svg")}
+    assert found == drawn, "run: python docs/make_drawings.py"
+    pages = "".join(path.read_text() for path in (ROOT / "docs").glob("*.md"))
+    assert [name for name in drawn if f"pictures/{name}" not in pages] == []
+
+
+@pytest.mark.usefixtures("makers_of_docs")
 def test_the_gallery_shows_every_picture_that_is_drawn_for_it_and_each_is_small():
     from make_gallery import FOLDER, PICTURES
 

@@ -1,4 +1,4 @@
-"""Every promise of the docs stands in their words in docs/promises.md, with tests that there are."""
+"""Every promise of the docs stands in docs/reference/promises.md in the same words, with its tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 
 TESTS = Path(__file__).parents[1]
 DOCS = TESTS.parent / "docs"
-PAGES = {"Reliability": "reliability.md", "Consistency": "consistency.md"}
+PAGES = {name: (DOCS / f"{name.lower()}.md").read_text() for name in ("Reliability", "Consistency")}
+TABLES = (DOCS / "reference" / "promises.md").read_text()
 OTHERWISE = {"nightly": "make nightly", "cluster": "make test MARK=cluster"}
 """The marks of files that `make test` runs nothing of, and the command that does."""
 
@@ -23,7 +24,7 @@ def plain(text: str) -> str:
 
 def held(section: str) -> dict[str, str]:
     """Return the promises of *section* of the list, and the cell with their tests."""
-    text = (DOCS / "promises.md").read_text().split(f"## {section}\n")[1].split("\n## ")[0]
+    text = TABLES.split(f"## {section}\n")[1].split("\n## ")[0]
     return dict(re.findall(r"^\| (.+?) \| (.*`test_.*|.*/test_.*) \|$", text, re.MULTILINE))
 
 
@@ -55,7 +56,7 @@ def command_of(file: str) -> str:
 
 @pytest.mark.parametrize(("section", "promise", "tests"), ALL, ids=[promise for _, promise, _ in ALL])
 def test_a_promise_is_held_by_tests_that_run(section, promise, tests):
-    assert plain(promise) in plain((DOCS / PAGES[section]).read_text())
+    assert plain(promise) in plain(PAGES[section])
     command = "make test"
     by_day = 0
     for said, file, name in re.findall(r"(make [\w =]+):|`([\w/.]+)::(\w+)`", tests):
@@ -68,7 +69,7 @@ def test_a_promise_is_held_by_tests_that_run(section, promise, tests):
 
 
 def test_every_promise_of_reliability_is_held():
-    promised = (DOCS / "reliability.md").read_text().split("## What is promised")[1].split("\n## ")[0]
+    promised = PAGES["Reliability"].split("## What is promised")[1].split("\n## ")[0]
     bullets = [plain(bullet) for bullet in re.split(r"^- ", promised, flags=re.MULTILINE)[1:]]
 
     assert len(bullets) >= 7
@@ -76,7 +77,7 @@ def test_every_promise_of_reliability_is_held():
 
 
 def test_every_section_of_consistency_is_held():
-    sections = re.split(r"^## ", (DOCS / "consistency.md").read_text(), flags=re.MULTILINE)[1:]
+    sections = re.split(r"^## ", PAGES["Consistency"], flags=re.MULTILINE)[1:]
 
     missing = [
         one.splitlines()[0]

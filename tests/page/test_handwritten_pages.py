@@ -78,8 +78,8 @@ def test_the_defaults_of_store_urls_are_those_of_the_page(tmp_path):
     assert of_hbase.gateways[0].port == 9090
 
 
-def test_the_figures_on_the_page_of_performance_are_those_of_the_appendix_of_benchmarks():
-    told, measured = ((REFERENCE.parent / name).read_text() for name in ("performance.md", "benchmarks_appendix.md"))
+def test_the_figures_on_the_page_of_performance_are_those_of_the_benchmarks():
+    told, measured = ((REFERENCE.parent / name).read_text() for name in ("performance.md", "benchmarks.md"))
 
     figure = r"(?<![\d.,])(?:\d+\.\d+|\d{1,3}(?:,\d{3})+|\d{3,})(?![\d.,]*\d)"
     figures = set(re.findall(figure, told))

@@ -60,16 +60,14 @@ def adopt(
 ) -> None:
     """Bring in a table of HBase that another program made, as pages with all their versions.
 
-    Each version of the body becomes a capture, under its own date, with the other values as they were then: status,
-    title, headers, links, whatever --columns names. Headers and links are JSON, lines, or a family with a column for
-    each; numbers are text or big-endian integers. What has no column is found in the body and the headers.
+    Each version of the body becomes a capture under its own date, with the values that the columns of --columns had
+    then. docs/moving.md lists what the columns may hold. What has no column is extracted from the body and the
+    headers.
 
-    A DST that does not exist is created with the usual layout and no time to live; for another one `create` it before.
+    A missing DST is created with the usual layout and no time to live. SRC is only read, and may be in use. You may
+    interrupt it and run it again. --dry-run reads all rows and reports what would be stored.
 
-    SRC is only read, and may be in use. Running it again stores only what is new, so a run may be interrupted and
-    repeated. With --dry-run all rows are read, and what would be stored is reported.
-
-    What cannot be read is left out, counted and named; the exit code is then 1.
+    What cannot be read is skipped, counted and named; the exit code is then 1.
 
     Examples:
         webtable adopt hbase://localhost/old crawl.db --columns url=metadata:url,body=content:html,status=metadata:code

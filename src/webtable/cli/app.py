@@ -58,7 +58,7 @@ def options(
         list[str] | None,
         typer.Option(
             metavar="MODULE:INDEX",
-            help="An index defined in a module of yours (also in WEBTABLE_INDEXES); may be repeated.",
+            help="An index defined in a module of yours (also in WEBTABLE_INDEXES) (repeatable).",
         ),
     ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: ARG001

@@ -32,12 +32,10 @@ def create(
     ctx: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")],
 ) -> None:
-    """Copy a store that is a file, with all its tables, into another file, as it is at one moment.
+    """Copy a store that is a file, with all its tables, into another file, as it is at one time.
 
-    Others can read and write at the same time without waiting. The copy appears when it is complete and verified. It is
-    a store: `webtable -s FILE` opens it, and to restore it, replace the store with it while nobody has the store open.
-
-    For HBase see `backup snapshot`; for another store, or one that other programs read, see `copy` and `export`.
+    Others may read and write meanwhile. The copy appears when it is complete and verified. To restore it, replace the
+    store with it while nobody has the store open, or use it with `webtable -s FILE`. For HBase see `backup snapshot`.
 
     Examples:
         webtable backup create backup.db
@@ -58,9 +56,9 @@ def rescue(
 ) -> None:
     """Write all that can be read of a damaged store, which is a file, into a new file.
 
-    It reads past damaged pages, of which each may have held many rows; `copy` and `export` end at the first. Nothing is
-    changed in the store; nobody may write to it meanwhile. The exit code is 1 if something could not be read. Then
-    `webtable -s FILE verify all` names damaged pages in the new store, and `index repair --all` repairs its indexes.
+    It skips damaged parts of the file, each of which may have held many rows. The store is not changed, and nobody
+    may write to it meanwhile. The exit code is 1 if something could not be read. Then run `webtable -s FILE verify
+    all` and `webtable -s FILE index repair --all`.
 
     Examples:
         webtable backup rescue rescued.db
@@ -96,10 +94,10 @@ def snapshot(
 ) -> None:
     """Write the lines for the HBase shell that take snapshots of all tables of a web table, with explanations.
 
-    This changes nothing: no gateway has a call for snapshots. On a store by HBase's own protocol, --apply does at once
-    what the lines would do. The comments in the text (after #) have the lines that restore the snapshots or copy them
-    to another cluster; keep the text. With --restore or --clone only those lines are written, for the snapshots of
-    LABEL. docs/backup.md explains their order, and what to do after a restore.
+    It changes nothing, as no gateway has a call for snapshots; with hbase+native://, --apply does what the lines
+    would do. Keep the text: its comments have the lines that restore the snapshots or copy them to another cluster.
+    --restore and --clone write only those, for the snapshots of LABEL. docs/backup.md explains what to do after a
+    restore.
 
     Examples:
         webtable -s hbase://gateway/crawl backup snapshot | hbase shell -n
@@ -154,8 +152,7 @@ def verify(
 ) -> None:
     """Compare all pages and bodies of a backup with their checksums and digests.
 
-    It is read as `verify all` reads a store; for the file itself see `doctor`, for a directory that `export`
-    has written `import --dry-run`. Nothing is changed. The exit code is 1 if something is wrong.
+    It is read as by `verify all`, and the exit code is 1 if something is wrong. For an export use `import --dry-run`.
 
     Examples:
         webtable backup verify backup.db

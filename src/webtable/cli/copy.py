@@ -246,17 +246,14 @@ def copy(
 ) -> None:
     """Copy a table into another one, with all versions, dates, links, counts of changes and deletes.
 
-    It changes what a table otherwise keeps forever (salt, names, compression), moves a table from a file to HBase and
-    back, and backs it up. A DST that does not exist is created like SRC, except for the options from --salt on; an
-    existing one keeps its layout, and options that differ from it are refused.
+    Use it to change the salt, names or compression, or to move between a file and HBase. A missing DST is created
+    like SRC, except for the options from --salt on; an existing one keeps its layout, and other options are refused.
 
-    Copying again copies only what is new, so a run may be interrupted and repeated. Pages of which DST has other
-    captures get those of SRC beside them. Both tables may be in use; what is written to SRC while it is compared at the
-    end looks like a difference.
+    You may interrupt it and run it again, and both tables may be in use: only what is new is copied, beside the
+    captures that DST has. What is written to SRC during the comparison at the end looks like a difference.
 
-    With --dry-run the pages of both are compared, and what would be copied is reported; a missing DST is not created.
-
-    Damaged pages of SRC are left out and named; the exit code is then 1, as it is if the comparison finds a difference.
+    Damaged pages of SRC are skipped and named; the exit code is then 1, as it is after a difference. --dry-run
+    reports what would be copied, and creates nothing.
 
     Examples:
         webtable copy crawl.db 'hbase://localhost:9090/crawl?thrift2=9091' --regions 16

@@ -59,18 +59,17 @@ def crawl(
         typer.Option(
             metavar="WHO",
             envvar="WEBTABLE_CONTACT",
-            help="An address of e-mail or of a page about you, which servers are told; needed but for this machine.",
+            help="Your e-mail address, or the URL of a page about you, for the User-Agent. Not for this machine.",
         ),
     ] = None,
 ) -> None:
     """Fetch the pages of hosts, and of the hosts below them, and store them.
 
-    It obeys robots.txt, asks each host for one page at a time, as fast as it answers, and sends what is known of
-    stored pages, so that what has not changed comes as a 304. What is linked and not fetched yet stands in the table:
-    Ctrl-C and SIGTERM store what was fetched, and the same command goes on from there.
+    It obeys robots.txt, requests one page of a host at a time, and sends conditional requests for stored pages. The
+    frontier is the table: after Ctrl-C or SIGTERM run the same command again to go on.
 
-    What did not come is stored with its reason, and requested again after an hour, then after two, and so on up to 30
-    days (webtable failed lists it). The exit code is 1 if nothing was fetched.
+    Failed fetches are stored with their reason, and requested again after an hour, then two, up to 30 days; `webtable
+    failed` lists them. The exit code is 1 if nothing was fetched.
 
     Examples:
         webtable crawl https://example.com/ --contact you@example.com

@@ -55,10 +55,10 @@ def create(
 ) -> None:
     """Create the table if it does not exist.
 
-    Salt, names and compression are part of the layout, which a table keeps; for its indexes see `index`.
+    A table keeps its salt, names and compression; for its indexes see `index`.
 
-    Families that differ from what is wanted are shown, and altered with --alter-families. If that loses data, it asks
-    first in a terminal; elsewhere it needs --yes.
+    Families that differ are shown, and altered with --alter-families. If that loses data, it asks in a terminal;
+    elsewhere it needs --yes.
 
     Examples:
         webtable create
@@ -105,7 +105,7 @@ def alter(
         typer.Option(
             "--set",
             metavar="FAMILY.OPTION=VALUE",
-            help="An option of a family, as in content.block_size=131072; may be repeated.",
+            help="An option of a family, as in content.block_size=131072 (repeatable).",
         ),
     ] = None,
     dry_run: options.DryRunOption = False,
@@ -120,14 +120,12 @@ def alter(
 ) -> None:
     """Change how long and in how many versions the table keeps content, while it is in use.
 
-    Others that have the table open follow two seconds later. If the change loses data, it asks first in a terminal;
-    elsewhere it needs --yes.
+    Other processes follow after two seconds. If the change loses data, it asks in a terminal; elsewhere it needs
+    --yes. After an interruption run it again.
 
     FAMILY is content, metadata, outlinks, inlinks, indexes (the entries of all of them) or queue. OPTION is
     min_versions, compression, bloom, block_encoding, block_size, in_memory, block_cache or replication_scope; a file
-    obeys min_versions and only records the others. All else, such as the salt, stays as the table was created.
-
-    If it is interrupted, the same command completes it.
+    obeys min_versions and only records the others.
 
     Examples:
         webtable alter --ttl none --versions all

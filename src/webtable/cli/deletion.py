@@ -87,7 +87,7 @@ def delete_pages(
     ] = None,
     status: Annotated[
         list[str] | None,
-        typer.Option(help="Pages with this status code, or of this class, as in 4xx; may be repeated."),
+        typer.Option(help="Pages with this status code, or of this class, as in 4xx (repeatable)."),
     ] = None,
     and_links: Annotated[
         bool, typer.Option("--and-links", help="Also what names them: links on other pages, their texts, counts.")
@@ -97,15 +97,15 @@ def delete_pages(
 ) -> None:
     """Delete the pages of a site: all of them, or those of a status or an age.
 
-    In a terminal it counts them and asks first; elsewhere it needs --yes, and --dry-run counts them. If it was
-    interrupted, the same command deletes the rest. All pages of the table (all) need --older-than or --status.
+    In a terminal it counts them and asks first; elsewhere it needs --yes, and --dry-run counts them. After an
+    interruption run it again. `all` needs --older-than or --status.
 
-    With --and-links, for a site without other conditions, nothing of it is left: links from other pages to it then lead
-    to about:blank. On SQLite the file holds nothing of it after `webtable compact`; on HBase after a major compaction
-    and `webtable compact --forget-deletes`. What other pages say about it in their own bodies stays.
+    --and-links also removes the links of other pages to the site, which then lead to about:blank. The bytes are gone
+    after `webtable compact`; on HBase after a major compaction and `webtable compact --forget-deletes`. What other
+    pages say in their own bodies stays.
 
-    To keep a list of what is deleted, write it before: `webtable pages SITE --status CODE --out deleted.jsonl`, and for
-    an age `webtable fetched SITE --until TIME --out deleted.jsonl`.
+    To keep a list, write it first: `webtable pages SITE --status CODE --out deleted.jsonl`, or for an age `webtable
+    fetched SITE --until TIME --out deleted.jsonl`.
 
     Examples:
         webtable delete-pages example.com --status 404 --dry-run

@@ -138,23 +138,16 @@ def export(
 ) -> None:
     """Write all captures that are kept of the pages of a site into files.
 
-    A file that is named as one (.warc.gz, .warc, .jsonl, .jsonl.gz, .jsonl.zst, .parquet, .wacz) is of that format, and
-    appears when it is complete; `ingest` reads it. If there is one already, it asks in a terminal whether to replace
-    it; elsewhere it needs --yes. Any other name is a directory.
+    A name with the ending .warc.gz, .warc, .jsonl, .jsonl.gz, .jsonl.zst, .parquet or .wacz is one file of that
+    format. It appears when it is complete, and replaces an existing file after a question in a terminal, or with
+    --yes.
 
-    As jsonl, parquet or warc they are files in a directory, with manifest.json: what was exported, the layout of the
-    table, and the counts and digests of each file. If the run is interrupted, the complete files stay, and --resume
-    continues after them. `import` stores the same pages again; `import --dry-run` compares an export with its manifest.
-    As warc they also have index.cdxj, a sorted index of their records: pywb replays the same directory.
+    Any other name is a directory. With jsonl, parquet and warc it has a manifest, --resume continues an interrupted
+    run, and `import` restores the pages; warc also has index.cdxj, for replay by pywb. cdxj is WARC with that index
+    and without a manifest. docs/backup.md says what each format keeps.
 
-    As cdxj they are WARC files with that index and no manifest; wacz is one file with all of that, for ReplayWeb.page
-    and pywb. Such an archive appears when it is complete; an interrupted run leaves nothing.
-
-    With --partition-by it is a Parquet dataset, which DuckDB, Spark and Athena read as one table: a row for each page,
-    as `pages` lists it, in folders like host=example.com or month=2026-11. docs/dataset.md says how rows that no longer
-    hold are left out.
-
-    docs/backup.md says what each format keeps; to write listings for other programs, see `pages --format`.
+    With --partition-by it is a Parquet dataset, which DuckDB, Spark and Athena read as one table, with a row for each
+    page: docs/dataset.md. To write listings for other programs, see `pages --format`.
 
     Examples:
         webtable export exported all --format jsonl

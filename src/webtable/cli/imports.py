@@ -54,15 +54,12 @@ def import_(
 ) -> None:
     """Store the captures of an export, after comparing its files with the digests in its manifest.
 
-    A new table gets the layout and the indexes of the table that was exported; an index of your own is made if --index
-    names it. An existing table keeps its layout and its pages: each capture is stored beside the others. Storing a
-    capture again changes nothing, so a run may be interrupted and repeated.
+    A new table gets the layout and the indexes of the exported one; a custom index only if --index names it. An
+    existing table keeps its layout, and the captures are added. You may interrupt a run and repeat it.
 
-    Pages of any size are read. To bound memory for an export from a stranger give --limit record=24MB: larger records
-    are skipped and counted.
-
-    Nothing is stored if the export is incomplete, or if a file is missing, truncated or changed. The exit code is then
-    1, as it is if a capture was not stored. With --dry-run the captures in the files are counted as well.
+    Nothing is stored if a file of the export is missing, truncated or changed; the exit code is then 1, as it is if a
+    capture was not stored. --dry-run also counts the captures. Pages of any size are read: for a stranger's export
+    bound the memory with --limit record=24MB.
 
     Examples:
         webtable -s again.db import exported --dry-run
@@ -182,7 +179,7 @@ def _report_differences(table: WebTable, manifest: Manifest) -> None:
 def demo(
     ctx: typer.Context,
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Where to make it; an existing one is asked again.")
+        Path, typer.Argument(metavar="FOLDER", help="Where to make it; an existing one answers again.")
     ] = Path("webtable-demo"),
     until: Annotated[str | None, typer.Option(metavar=TIME, help="The date of the newest crawl. Default: now.")] = None,
     ask: Annotated[bool, typer.Option("--ask/--no-ask", help="Ask five questions, or just make it.")] = True,

@@ -86,9 +86,8 @@ def refresh(
 ) -> None:
     """Bring full text to the state of the pages, or go on with a create that was interrupted.
 
-    In a file whoever writes or deletes pages keeps it so; expired pages go here. In a directory, as of a table of
-    HBase, the pages that were fetched since the last refresh are added; --every-page finds deleted ones, and those that
-    were stored an hour after they were fetched or later.
+    In a file, writes keep full text up to date, and this removes expired pages. For HBase it adds the pages fetched
+    since the last refresh; --every-page also finds deleted pages, and pages stored over an hour after their fetch.
 
     Examples:
         webtable search-index refresh
@@ -225,8 +224,8 @@ def add(
 ) -> None:
     """Add an index, with entries for all pages; the table may be in use.
 
-    If it is interrupted, `index rebuild` continues. The module of an index of yours is imported, from the current
-    directory too; later commands that write, rebuild or verify need its name as well (`webtable --index`).
+    If it is interrupted, `index rebuild` continues. Later commands that write, rebuild or verify need the name of a
+    custom index too (`webtable --index`).
 
     Examples:
         webtable index add size
@@ -298,14 +297,12 @@ def verify(
 ) -> None:
     """Compare an index with the pages, both ways, and change nothing; the exit code is 1 if they differ.
 
-    It counts entries that pages lack (missing), those whose pages have changed since (stale), and those of captures
-    that are not stored, or not yet (pending), which are not differences; and rows that cannot be read (damaged), of
-    which nothing is known. With the link index it also counts pages whose newest capture disagrees with their history
-    (inconsistent), since two writers stored captures of them at once. An index that cannot be compared, such as one of
-    your own that was not named (`webtable --index`), does not stop --all: it is named at the end, and the exit code is
-    3. The table may be in use.
+    It counts entries that pages lack (missing), entries whose pages have changed (stale), entries of captures that
+    are not stored yet (pending, no difference), unreadable rows (damaged), and with the link index pages whose newest
+    capture disagrees with their history (inconsistent). The table may be in use.
 
-    With --resume and --all it continues within the index where it stopped; those that were done are compared again.
+    With --all, an index that cannot be compared, such as a custom one that --index does not name, is reported at the
+    end with exit code 3.
 
     Examples:
         webtable index verify time

@@ -277,40 +277,24 @@ def ingest(
 ) -> None:
     """Store the pages of WARC, WACZ, ARC, HAR, JSON Lines, Parquet, CSV and Excel files.
 
-    From a directory it takes the files with such names, in the order of their names, but not those in subdirectories; a
-    pattern in quotes ('crawls/**/*.warc.gz') finds these.
+    Directories are not searched recursively; quote a `**` pattern for that ('crawls/**/*.warc.gz'). CSV, TSV, Excel
+    and .jl files are exports of Screaming Frog, Sitebulb, advertools or webtable: a page a row, without bodies.
 
-    CSV, TSV and Excel files are those of Screaming Frog, Sitebulb, advertools and of webtable, with a page a row, and
-    without bodies. The .jl files of advertools are read as well.
+    A missing file store is created, with the options from --salt on; for HBase see create. At the end links are
+    counted, as by `links refresh`, unless the run was interrupted.
 
-    A store that is a file is created if it does not exist, with the options from --salt on; for HBase see create.
+    You may interrupt a run and repeat it: storing a capture again changes nothing. With --resume a journal
+    (STORE.ingest; for HBase in the current directory) skips the records that are stored already.
 
-    At the end the links to the pages are counted, as by `links refresh`, unless the run was interrupted.
+    With --workers several processes read the files, in any order; if a worker dies, another one reads what it had not
+    stored. With --dry-run nothing is stored, and the report lacks only what the table alone knows.
 
-    Storing a capture again changes nothing, so a run may be interrupted and repeated: Ctrl-C and SIGTERM store what was
-    read. With --resume it is not read again either: a journal (STORE.ingest; for HBase it is in the current directory)
-    says up to which record each file is stored, however the run ended.
+    Responses to POST, HEAD and other methods than GET are skipped and counted. With --methods they are stored under a
+    URL with the method and the request body in its query (__wb_method=POST&name=value). A response without a request
+    in the file counts as one to GET.
 
-    With --workers files, and parts of large .warc.gz and .warc.zst files, are read in parallel, in any order. A worker
-    that dies loses nothing: another one reads what it had not stored; if two die at the same place, the file is named.
-
-    With --dry-run the files are read with the same limits, and the report is that of a real run, except for what only
-    the table knows: which captures it already has, and which it would refuse.
-
-    The answer to a POST, a HEAD or another method than GET is no page: those in WARC and HAR files are left out
-    and counted by method. With --methods they are stored under a URL of their own, which has the method and what was
-    sent in its query (__wb_method=POST&name=value), as tools that replay archives look for them. A response without a
-    request in the file counts as one to GET.
-
-    A damaged record is named and skipped, and so is one over a limit, with the option that reads it; a damaged file
-    ends at its last good record. The exit code is then 1. After a WARC record with a wrong length the next record is
-    looked for, and the bytes up to it are counted. With --verify-digests a record that does not match its
-    WARC-Block-Digest or WARC-Payload-Digest is damaged.
-
-    Limits keep memory and time bounded whatever the files hold. Records over record, head, fields or members are
-    skipped, pages over parsed, memory or seconds are stored without title and links, and pages over links or
-    link_text with the first links only; each is counted by name. A file is read until it inflates to more than
-    inflation times its size, and then named with the option that reads it. Sizes may end with kB, MB or GB.
+    Damaged records, and records over a limit, are skipped and named, and the exit code is 1. --limit changes a limit;
+    docs/limits.md explains them. Sizes may end with kB, MB or GB.
 
     Examples:
         webtable ingest crawl.warc.gz more/*.warc.gz

@@ -97,7 +97,7 @@ def ranges(
 ) -> None:
     """Write the ranges of row keys that hold the pages of a domain, a host or a directory, and no others.
 
-    A line is the first key and the first key after the range, as STARTROW and STOPROW of the HBase shell take them.
+    A line has STARTROW and STOPROW for the HBase shell.
 
     The keys are those of the table, if there is one; --salt and --digits make ranges without a table.
 
@@ -186,9 +186,9 @@ def splits(
 ) -> None:
     """Write the split points of a new table: the first keys of all its regions but the first.
 
-    They divide the salts evenly, or the hex digits from --first to --last, or the keys of a sample.
+    They divide the salts, the hex digits from --first to --last, or a sample.
 
-    A sample is held in memory; where it has fewer different keys than regions, there are fewer split points.
+    A sample is held in memory; with few different keys there are fewer split points.
 
     Examples:
         webtable keys splits --regions 16 --format shell
@@ -401,7 +401,7 @@ def advise(
         typer.Option(
             "--design",
             metavar="MODULE:KEY",
-            help="A key of yours to compare with them, by its importable name; may be repeated.",
+            help="A key of yours to compare with them, by its importable name (repeatable).",
         ),
     ] = None,
     regions: Annotated[int, typer.Option(metavar="N", help="Regions of the table.")] = 16,
@@ -433,23 +433,16 @@ def advise(
 ) -> None:
     """Measure designs of row keys on URLs, in the order in which they come, and rank them.
 
-    Designs are the four salts (host, domain, url, none), a hash of the whole URL, and a random salt. A key of yours is
-    declared with webtable.rowkey, of fields that a URL gives: url, host, domain, rest, scheme, port, path, query. A
-    field that holds a time gets the URLs' order, evenly over 64 days. Keys of other values are compared with each
-    other, on files of JSON Lines with an object of values a line.
+    Designs are the four salts (host, domain, url, none), a hash of the whole URL, and a random salt. --design adds
+    keys that you declare with webtable.rowkey, of the fields url, host, domain, rest, scheme, port, path, query and a
+    time. Keys of other values are measured on JSON Lines, an object of values a line.
 
-    All designs are asked the same questions: a row (point); of URLs the host, subtree, directory and latest; and what
-    each key is made for: its leading fields, one more at a time, these in a range of time, and the latest of them.
-    --ask gives yours: fields separated by commas, with between after one that has a range, or latest of some fields;
-    after a colon the weight; after a semicolon the next question.
+    All designs are measured on the same questions. --ask names yours: fields separated by commas, `between` after one
+    that has a range, or `latest of` some fields; a weight after a colon; the next question after a semicolon.
 
-    A low score is good: how hot the hottest region is at any moment, times what the questions cost in ranges, plus what
-    it costs to scan for those that the key cannot answer.
-
-    The verdict holds for crawls like the measured one, and says how many hosts that has. `webtable serve` draws the
-    writes of each design as a heat map, on its page of keys.
-
-    Of more than 65,536 URLs a sample is measured, evenly through time, and its error is reported.
+    A low score is good: the load of the hottest region at any time, times the ranges that the questions read, plus
+    full scans. It holds for crawls like the measured one. Above 65,536 URLs a sample is measured, and its error
+    reported.
 
     Examples:
         webtable keys advise urls.txt --compare host,url

@@ -69,11 +69,8 @@ def info(
 ) -> None:
     """Show what the table holds, its layout and its indexes; with --schema its families and regions as well.
 
-    Pages, hosts and the bytes of the newest body of each page are exact as of the last `links refresh`, if the table
-    has the host index; the number of rows that wait for the next one is reported. Captures and the bytes of all bodies
-    as they are stored, and all of it without that index, are counted with --count, which reads everything, and of a
-    table of at most 400 pages. The free space of a file is what `compact` frees at least; HBase does not report its
-    sizes.
+    With the host index, the counts are exact as of the last `links refresh`. --count reads everything and counts now.
+    The free space of a file is what `compact` frees at least; HBase does not report its sizes.
 
     The field "what" of each line of JSON says which fields it has: "table" (name), "summary" (pages, captures, stored
     and unpacked, the bytes of all bodies as they are stored and of the newest of each page as it was crawled, hosts,
@@ -450,11 +447,10 @@ def verify(
 ) -> None:
     """Read all pages with their bodies and compare them with their checksums, digests and sizes; nothing is changed.
 
-    It counts damaged rows, pages whose body or links are lost, and missing pages: those that a host has fewer than
-    `links refresh` has counted, unless the host has changed since; empty if nothing was counted. The first of each are
-    named on standard error, and the exit code is 1. Deleting a page repairs it, and so does storing a newer capture.
-    Inconsistent are pages whose newest capture disagrees with their history, since two writers stored captures of them
-    at once, and were killed before they noticed; `index repair` repairs them.
+    It counts damaged rows, pages whose body or links are lost, pages missing since `links refresh` has counted their
+    host, and pages whose newest capture disagrees with their history (`index repair` repairs those). The first of
+    each are named on standard error, and the exit code is 1. Storing a newer capture of a page repairs it, and so
+    does deleting it.
 
     Examples:
         webtable verify example.com
@@ -500,12 +496,11 @@ def compact(
 ) -> None:
     """Free the space of data that was deleted, was replaced or has expired.
 
-    The file is rewritten, which temporarily takes as much space again; writers wait for it. Deletes are forgotten with
-    what they have hidden: older captures can be stored again from then on.
+    The file is rewritten, which temporarily takes as much space again; writers wait. Deletes are forgotten, so older
+    captures can be stored again.
 
-    HBase does this by itself, at a time it chooses. Doing it at once takes its shell; the error shows the lines. Before
-    HBase has compacted, --forget-deletes would let it hide what is stored from then on: in a terminal it asks first,
-    elsewhere it needs --yes.
+    HBase compacts by itself; to do it now, run the lines in the error in its shell. Use --forget-deletes only after
+    HBase has compacted: before, HBase would hide what you store. It asks in a terminal; elsewhere it needs --yes.
 
     Examples:
         webtable compact

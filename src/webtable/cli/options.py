@@ -86,7 +86,7 @@ IndexesOption = Annotated[
     typer.Option(
         "--indexes",
         metavar="all|none|A,B",
-        help="The indexes of the new table, as in time,status; one of your own is package.module:index. "
+        help="The indexes of the new table, as in time,status; a custom one is package.module:index. "
         "Default: all of webtable's own.",
     ),
 ]
@@ -168,7 +168,7 @@ def make_salt(salt: SaltName | None, digits: int | None) -> Salt:
 
 LimitOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME=VALUE", help="Another limit for what is read, as in parsed=64MB; may be repeated."),
+    typer.Option(metavar="NAME=VALUE", help="Another limit for what is read, as in parsed=64MB (repeatable)."),
 ]
 IncludeOption = Annotated[list[str] | None, typer.Option("--include", metavar=INCLUDE.metavar, help=INCLUDE.help)]
 ExcludeOption = Annotated[list[str] | None, typer.Option("--exclude", metavar=EXCLUDE.metavar, help=EXCLUDE.help)]

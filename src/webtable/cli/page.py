@@ -119,10 +119,10 @@ def diff(
     url: URLArgument,
     old: Annotated[
         str | None,
-        typer.Option(metavar=output.TIME, help=f"The version at this moment: {TIME_FORMS}. Default: the last but one."),
+        typer.Option(metavar=output.TIME, help=f"The version at this time: {TIME_FORMS}. Default: the last but one."),
     ] = None,
     new: Annotated[
-        str | None, typer.Option(metavar=output.TIME, help="The version at this later moment. Default: the newest.")
+        str | None, typer.Option(metavar=output.TIME, help="The version at this later time. Default: the newest.")
     ] = None,
     format: Annotated[output.ReportFormat, typer.Option(help="As text to read, or JSON.")] = output.ReportFormat.text,
 ) -> None:

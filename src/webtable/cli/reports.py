@@ -173,11 +173,11 @@ def compare(
         str | None,
         typer.Option(
             metavar=output.TIME,
-            help=f"The moment to compare with: {TIME_FORMS}. Without it, and without --until: the last two crawls.",
+            help=f"The time to compare with: {TIME_FORMS}. Without it, and without --until: the last two crawls.",
         ),
     ] = None,
     until: Annotated[
-        str | None, typer.Option(metavar=output.TIME, help="The moment that is compared. Default: now.")
+        str | None, typer.Option(metavar=output.TIME, help="The time that is compared. Default: now.")
     ] = None,
     ignore: Annotated[
         IgnoredContent | None,

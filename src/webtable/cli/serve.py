@@ -44,7 +44,7 @@ def serve(
     ] = None,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A further name of the server, as behind a reverse proxy; may be repeated."),
+        typer.Option(metavar="NAME", help="A further name of the server, as behind a reverse proxy (repeatable)."),
     ] = None,
     behind_https: Annotated[
         bool, typer.Option("--behind-https", help="All that comes in was https, at a proxy before the server.")
@@ -53,9 +53,8 @@ def serve(
 ) -> None:
     """Show the table in the browser: sites, pages, links, keys, the answers to all questions, until Ctrl-C.
 
-    The first line of output is the address to open. It has a token, without which nothing is shown; one of --token-file
-    is not printed. Nothing is changed in the table. Programs get the answers as JSON, CSV or Parquet, and by the
-    protocols of web archives.
+    The first line of output is the address to open, with a token; one of --token-file is not printed. The table is
+    only read.
 
     Examples:
         webtable serve --open

@@ -324,8 +324,7 @@ FAILED_LISTING = Listing(
     ),
     help="""List the URLs whose last fetch failed, so that there was no answer: the reason, and the time of the next.
 
-    Crawlers store that (put_failed). A page keeps the content that it had; answers that are errors, as 404, are pages,
-    which the command errors lists. The next capture of the URL takes it off this list.
+    Pages keep their content. A 404 is a page, which `errors` lists. The next capture of a URL removes it here.
     """,
 )
 

@@ -155,7 +155,7 @@ PARAMETERS: Final = {
     "from": "Only versions of this time or later, in up to 14 digits.",
     "to": "Only versions of this time or earlier: 2026 is until the end of that year.",
     "filter": "[!][=|~]field:text: the field has the text in it, is it (=), or matches it as an expression from its "
-    "beginning (~); ! turns it around. At /cdx/search/cdx all of the field matches. May be given more than once.",
+    "beginning (~); ! turns it around. At /cdx/search/cdx all of the field matches. Repeatable.",
     "output": "json, cdxj or text.",
     "limit": "The most lines; below 0: the last ones; 0: all.",
     "sort": "reverse, or closest, both with matchType=exact alone.",
@@ -163,7 +163,7 @@ PARAMETERS: Final = {
     "fl": "The fields, with commas between them.",
     "fields": "The same as fl.",
     "collapse": "field or field:N: of lines that follow each other with the same field, or its first N characters, the "
-    "first alone. May be given more than once.",
+    "first alone. Repeatable.",
     "page": "Which page of the answer, from 0 on.",
     "pageSize": "How many blocks a page of the answer has; a block has all versions of 3,000 URLs.",
     "showNumPages": "true: how many pages the answer has, in place of it.",

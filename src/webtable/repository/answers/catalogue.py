@@ -41,7 +41,7 @@ GROUPS: Final[Mapping[str, Mapping[str, ListedQuestion]]] = {
         "pagination": ListedQuestion("questions.pagination", "Lists over several pages, and where they break"),
         "soft_404s": ListedQuestion("questions.soft_404s", "Errors with status 200, by title or text"),
         "depths": ListedQuestion("links.depths", "How many clicks lead to each page"),
-        "sitemaps": ListedQuestion("questions.sitemaps", "URLs of sitemaps, and what is at odds with the crawl"),
+        "sitemaps": ListedQuestion("questions.sitemaps", "URLs of sitemaps, compared with the crawl"),
         "crawls": ListedQuestion("questions.captures", "When a site was crawled, and how much of it"),
         "unresolved": ListedQuestion("questions.captures", "Revisits whose original is not stored"),
     },

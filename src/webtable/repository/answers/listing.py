@@ -171,7 +171,7 @@ URL = ListingOption("url", "The page's URL.", is_argument=True, is_needed=True, 
 INCLUDE = ListingOption(
     "include",
     "Only URLs that match this: a path with all below it, as in /docs; a glob, as in '/docs/**.html' (* within a "
-    "segment, ** anything); //host/path; or a regular expression of RE2 after re:. May be given more than once.",
+    "segment, ** anything); //host/path; or a regular expression of RE2 after re:. Repeatable.",
     metavar="PATTERN",
     is_many=True,
     part_of="urls",
@@ -179,7 +179,7 @@ INCLUDE = ListingOption(
 """The option for the patterns of a filter of URLs, one of which wanted ones match."""
 EXCLUDE = ListingOption(
     "exclude",
-    "No URLs that match this, written as for --include, which it overrides. May be given more than once.",
+    "No URLs that match this, written as for --include, which it overrides. Repeatable.",
     metavar="PATTERN",
     is_many=True,
     part_of="urls",

@@ -66,8 +66,8 @@ LISTING = Listing(
         ListingOption("substring", "Find the characters, inside of words too.", "flag"),
         ListingOption("status", "Only pages whose last capture has this status.", "number"),
         ListingOption("content_type", "Only pages of this media type, as in text/html.", flag="type"),
-        ListingOption("since", f"Only pages fetched from this moment on: {TIME_FORMS}.", "time", metavar="TIME"),
-        ListingOption("until", "Only pages fetched before this moment.", "time", metavar="TIME"),
+        ListingOption("since", f"Only pages fetched from this time on: {TIME_FORMS}.", "time", metavar="TIME"),
+        ListingOption("until", "Only pages fetched before this time.", "time", metavar="TIME"),
         SITE,
     ),
     examples=(
@@ -80,8 +80,7 @@ LISTING = Listing(
     is_of_pages=True,
     help="""List the pages with some words in their title or their body, with the text around them.
 
-    The bodies of the domain are read for it, one after another; titles alone are filtered in the store. By relevance
-    the best pages come first, if the table has full text.
+    It reads the bodies of the site. By relevance the best pages of any site come first, if the table has full text.
     """,
     of_command="`webtable search-index create` adds full text to a table.",
 )

@@ -63,8 +63,8 @@ def _listing(
     return Listing(name, columns, orders, (*options, SITE), examples, text, indexes, is_of_pages=True)
 
 
-_SINCE = ListingOption("since", f"From this moment on: {TIME_FORMS}.", "time", metavar="TIME")
-_UNTIL = ListingOption("until", "Up to this moment, which is not included.", "time", metavar="TIME")
+_SINCE = ListingOption("since", f"From this time on: {TIME_FORMS}.", "time", metavar="TIME")
+_UNTIL = ListingOption("until", "Up to this time, which is not included.", "time", metavar="TIME")
 _NEWEST = ("newest", "oldest", "storage")
 FETCHED = _listing(
     "fetched",
@@ -104,9 +104,9 @@ OUTDATED = _listing(
         "webtable outdated example.com --not-modified-since 2025-01-01",
     ),
     indexes=(TIME,),
-    text="""List the pages that were not fetched, or not modified, since a moment: what to fetch again.
+    text="""List the pages that were not fetched, or not modified, since a time: what to fetch again.
 
-    One of the two moments must be given. A page whose last fetch failed is left out until it is to be tried again.
+    Give one of the two times. A page whose last fetch failed is left out until it is to be tried again.
     """,
 )
 LARGEST = _listing(
@@ -172,7 +172,7 @@ INDEXED = _listing(
         ),
     ),
     examples=("webtable indexed language --term de --limit 20", "webtable indexed language --order reverse"),
-    text="List the pages that an index has, in its order: one of your own, or of webtable's.",
+    text="List the pages that an index has, in its order, also a custom one.",
 )
 
 
@@ -218,7 +218,7 @@ def outdated(
     not_modified_since: Moment | None,
     options: SitePageOptions,
 ) -> Pages:
-    """Return the pages that were not fetched, or not modified, since a moment; raises `InvalidArgument`."""
+    """Return the pages that were not fetched, or not modified, since a time; raises `InvalidArgument`."""
     if (not_fetched_since is None) == (not_modified_since is None):
         times = Argument("not_fetched_since"), " or ", Argument("not_modified_since")
         raise InvalidArgument("outdated takes ", *times, ", one of the two")

@@ -83,7 +83,7 @@ LISTING = Listing(
         SITE,
         ListingOption(
             "start",
-            "Count from this page; may be given more than once. Default: the roots of the hosts.",
+            "Count from this page (repeatable). Default: the roots of the hosts.",
             metavar="URL",
             is_many=True,
             example="https://example.com/",
@@ -97,9 +97,8 @@ LISTING = Listing(
     is_of_pages=True,
     help="""List for each page how many clicks lead to it from the root of its host, or from given pages.
 
-    A click is a link; redirects, refreshes and frames lead on without one. Links with nofollow, those of pages whose
-    rules for all or for Google say nofollow, and those of error pages are not followed. A page to which no way leads
-    has no number.
+    Redirects, refreshes and frames take no click. Links with nofollow, of nofollow pages, and of error pages are not
+    followed. Unreachable pages have no number.
     """,
 )
 

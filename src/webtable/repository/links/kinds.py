@@ -18,7 +18,7 @@ LinkKinds = LinkKind | Collection[LinkKind] | None
 """One kind of links or several; None stands for those that lead to pages."""
 KINDS = ListingOption(
     "kinds",
-    f"Count links of these kinds; may be given more than once. Default: {', '.join(PAGE_KINDS)}.",
+    f"Count links of these kinds (repeatable). Default: {', '.join(PAGE_KINDS)}.",
     choices=LINK_KINDS,
     is_many=True,
 )

@@ -385,8 +385,7 @@ LISTING = Listing(
     ),
     help="""List the links of all pages of a site: the link graph, a line for each link.
 
-    They come by the URL of the linking page, then by that of the page to which they lead, with its host, and its status
-    if it is stored; several to one page as they are on the page. The links of all pages are read.
+    They come by the URL of the linking page, then by that of the target. The links of all pages are read.
     """,
 )
 

@@ -213,9 +213,9 @@ ORPHANS = Listing(
     is_of_pages=True,
     help="""List the pages of a host, and of all hosts below it, that no other page links to.
 
-    Frames, a `<meta refresh>` and redirects lead to pages as links do; a link of a page to itself does not count. No
-    orphans are robots.txt, sitemaps, and images, scripts, styles, media and fonts, unless `--kinds` names their kind.
-    Links are checked as they are now, whenever they were counted last.
+    Frames, `<meta refresh>` and redirects count as links; links of a page to itself do not. robots.txt, sitemaps,
+    images, scripts, styles, media and fonts are never orphans, unless `--kinds` names their kind. Links are checked
+    now.
     """,
 )
 
@@ -330,12 +330,9 @@ DISCOVERED = Listing(
     indexes=(LINK,),
     help="""List the URLs that pages link to and that are not pages yet: what to crawl next.
 
-    Frames, a `<meta refresh>` and redirects lead to pages as links do; images, scripts and styles are left out, unless
-    a link leads to them or `--kinds` names their kind. A URL whose last fetch failed is left out until it is to be
-    tried again; the command failed lists these.
-
-    How far a URL is from where the crawl began is known of the pages that link to it, if the crawler has stored their
-    depth; its priority is the highest of theirs.
+    Frames, `<meta refresh>` and redirects count as links; images, scripts and styles only if a link leads to them or
+    `--kinds` names their kind. URLs whose last fetch failed are left out until they are due; see failed. Depth and
+    priority are those of the pages that link to a URL, if the crawler has stored them.
     """,
 )
 _BY_RANK = "SELECT place FROM urls WHERE (rank, place) > (?, ?) ORDER BY rank, place"

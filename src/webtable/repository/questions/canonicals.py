@@ -65,9 +65,7 @@ LISTING = Listing(
     ),
     help=f"""List the pages that name another URL as the one for their content, where that leads, and what is wrong.
 
-    It is a problem if the way passes a redirect or a page that names another URL itself (a chain), or is a loop; if its
-    end is an error, noindex, no HTML, or missing, as it is not stored; if the URL is on another host; and if the page
-    names two that disagree (a conflict). A way is followed for {MAX_HOPS} steps.
+    docs/seo_checks.md explains the problems. A canonical URL is followed for {MAX_HOPS} steps.
     """,
 )
 

@@ -140,8 +140,8 @@ _At = Page | _Absent | DamagedRow
 _LOST, _NOT_THERE = _Absent(True), _Absent(False)
 
 
-SINCE = ListingOption("since", f"The moment to compare with: {TIME_FORMS}.", "time", metavar="TIME", example="3d")
-UNTIL = ListingOption("until", "The moment that is compared. Default: now.", "time", metavar="TIME")
+SINCE = ListingOption("since", f"The time to compare with: {TIME_FORMS}.", "time", metavar="TIME", example="3d")
+UNTIL = ListingOption("until", "The time that is compared. Default: now.", "time", metavar="TIME")
 MET_SINCE = ListingOption(
     "met_since",
     "When the later crawl began: pages last fetched before are missing. Default: since.",
@@ -164,13 +164,13 @@ LISTING = Listing(
         MET_SINCE,
         ListingOption(
             "kind",
-            "Only these; may be given more than once. Default: new, gone, moved, changed.",
+            "Only these (repeatable). Default: new, gone, moved, changed.",
             choices=CHANGE_KINDS,
             is_many=True,
         ),
         ListingOption(
             "fields",
-            "Only pages of which this has changed; may be given more than once.",
+            "Only pages of which this has changed (repeatable).",
             flag="field",
             choices=_COMPARED,
             is_many=True,
@@ -183,10 +183,10 @@ LISTING = Listing(
         "webtable changes example.com --since 7d --field robots --field canonical",
         "webtable changes example.com --since 7d --ignore boilerplate --format csv > changes.csv",
     ),
-    help="""List the pages of a host, and of all hosts below it, that are new, gone, moved or changed since a moment.
+    help="""List the pages of a host, and of all hosts below it, that are new, gone, moved or changed since a time.
 
-    A page is gone if its status is 404 or 410 now, and was below 400 before; it has moved if it redirects now. It is
-    missing, listed by `--kind missing`, if it was not fetched again. The column `changed` says what differs.
+    A page is gone if its status was below 400 and is 404 or 410 now; moved if it redirects now; missing if it was not
+    fetched again. The column `changed` says what differs.
     """,
 )
 

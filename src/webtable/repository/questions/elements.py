@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 _COLUMNS: Final = ("body",)
 _BETWEEN: Final = b"\x00"
 """What separates the page from the position on it in the place of an element: it is in no key."""
-_READ: Final = """They come by URL, and in the order of the document. The bodies of all pages of the site are read. Only
-    HTML pages with status 200 count; one over the limits of the parser (16 MiB, 3 seconds) has none."""
-_MANY: Final = "may be given more than once."
+_READ: Final = "It reads the bodies of all HTML pages of the site with status 200."
+_MANY: Final = "repeatable."
 _AT: Final = (column("url", "url"), column("position", "count"))
 
 

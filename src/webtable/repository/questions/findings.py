@@ -119,7 +119,7 @@ def in_another_language(page: Page, language: str) -> bool:
 
 def problem_option(kinds: object, name: str = "problem") -> ListingOption:
     """Return the option *name* that chooses among the *kinds* of problems, a `Literal`."""
-    help = f"Only with this {name}; may be given more than once."
+    help = f"Only with this {name} (repeatable)."
     return ListingOption(name, help, is_many=True, choices=get_args(kinds))
 
 

@@ -62,9 +62,7 @@ LISTING = Listing(
     orders=("url",),
     options=(
         SITE,
-        ListingOption(
-            "sitemap", "Read the capture of this sitemap too; may be given more than once.", metavar="URL", is_many=True
-        ),
+        ListingOption("sitemap", "Read the capture of this sitemap too (repeatable).", metavar="URL", is_many=True),
         problem_option(HreflangProblem),
     ),
     examples=(
@@ -73,11 +71,8 @@ LISTING = Listing(
     ),
     help="""List the versions in other languages that pages name, by hreflang in markup, header or sitemap.
 
-    The target has no return if it does not name the page, and is inconsistent if it does so for another language than
-    the page itself; it may be missing (not stored), an error, a redirect, noindex or canonicalised. The page may have
-    no link to itself (no-self), name several URLs for a language, or name another one for its content
-    (not-canonical). The code must be a language of ISO 639-1, with a script of ISO 15924 and a region
-    of ISO 3166-1 where it has them, or x-default.
+    docs/seo_checks.md explains the problems. Codes are languages of ISO 639-1, with a script of ISO 15924 and a
+    region of ISO 3166-1, or x-default.
     """,
 )
 _BETWEEN: Final = b"\0"

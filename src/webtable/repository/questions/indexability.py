@@ -164,9 +164,7 @@ LISTING = Listing(
     options=(
         SITE,
         ListingOption("bot", "The name of a bot, for its rules in robots.txt and in pages.", default=GOOGLEBOT),
-        ListingOption(
-            "verdict", "Only these; may be given more than once.", choices=get_args(IndexStatus), is_many=True
-        ),
+        ListingOption("verdict", "Only these (repeatable).", choices=get_args(IndexStatus), is_many=True),
     ),
     examples=(
         "webtable indexability example.com",

@@ -308,7 +308,7 @@ LISTING = Listing(
         SITE,
         ListingOption(
             "status",
-            "Only with this status code, or of this class, as in 3xx; may be given more than once.",
+            "Only with this status code, or of this class, as in 3xx (repeatable).",
             is_many=True,
             read=status_codes,
         ),
@@ -331,7 +331,7 @@ LISTING = Listing(
 
     They come by URL, or in the order in which they are stored, which is faster over many hosts.
     """,
-    of_command="With --limit, if there are more, the token for the next ones is written to standard error.",
+    of_command="If there are more than --limit, standard error has the page token.",
 )
 
 

@@ -71,10 +71,7 @@ LISTING = Listing(
     ),
     help="""List the pages of lists that several pages have, by rel=next and rel=prev or by numbers in URLs.
 
-    The sequence is broken if the next page does not name this one as its previous one, or the other way round, or if
-    the page with the number before is not stored. Wrong are also several next or previous pages; those that are missing
-    (not stored), redirect or are an error; a page that is noindex, that is canonicalised to the first page of its list,
-    or that no page links to by <a> (not-linked). Numbers are read after page, paged, pg, seite or pagina.
+    docs/seo_checks.md explains the problems. Numbers are read after page, paged, pg, seite or pagina.
     """,
 )
 _NUMBER: Final = re.compile(

@@ -105,9 +105,8 @@ LISTING = Listing(
     help="""List the chains of redirects: all URLs of each, how many redirects, whether it is a loop, the last page's
     status.
 
-    A chain begins where no other redirect of the site leads, may leave the site, and is followed for 20 redirects. It
-    is a problem if it is long (two redirects or more) or a loop, if its end is an error, or missing, as it is not
-    stored.
+    A chain begins where no other redirect of the site leads, may leave the site, and is followed for 20 redirects.
+    Its problem is long (two redirects or more), loop, error, or missing (the end is not stored).
     """,
 )
 

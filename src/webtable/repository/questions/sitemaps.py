@@ -100,7 +100,7 @@ LISTING = Listing(
         SITE,
         ListingOption(
             "sitemap",
-            "Read the capture of this sitemap too; may be given more than once.",
+            "Read the capture of this sitemap too (repeatable).",
             metavar="URL",
             is_many=True,
             example="https://example.com/sitemap.xml",
@@ -112,13 +112,10 @@ LISTING = Listing(
         "webtable sitemaps example.com --problem missing --columns url,sitemap --format csv > crawl-next.csv",
         "webtable sitemaps example.com --sitemap https://example.com/feed.xml --problem lastmod",
     ),
-    help="""List the URLs of sitemaps, with what is at odds with the pages that are stored, and pages in no sitemap.
+    help="""List the URLs of sitemaps, with their problems, and pages in no sitemap.
 
-    Sitemaps are read from their captures: those that robots.txt or an index names, and those that look like one. A URL
-    in a sitemap is missing (it is not stored), blocked by robots.txt for Google's bot, noindex, a redirect, an error or
-    canonicalised (to another URL), foreign (of another host or scheme, whose robots.txt does not name the sitemap) or
-    relative; its lastmod is no date, in the future, or at odds with what was captured. An indexable page that none
-    names is unlisted. A sitemap that cannot be read to its end is unreadable.
+    Sitemaps are read from their captures: those that robots.txt or a sitemap index names, and those that look like one.
+    docs/sitemaps.md explains the problems.
     """,
     of_command="`webtable crawl --sitemaps` stores sitemaps, and `webtable ingest --types all` those of WARC files.",
 )

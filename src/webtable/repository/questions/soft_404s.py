@@ -82,9 +82,8 @@ LISTING = Listing(
     ),
     help=f"""List the HTML pages with status 200 that say that there is nothing, as an error page should.
 
-    Their title or first heading says "not found" or the like, in one of 17 languages, or their main text is nearly that
-    of a page of the host with status 404 or 410, of which {ERROR_PAGES} different ones are compared. A page about
-    errors is listed too. The bodies of all pages are read where the site has such error pages.
+    Their title or first heading says "not found" in one of 17 languages, or their main text is nearly that of one of
+    {ERROR_PAGES} pages of the host with status 404 or 410. Pages about errors are listed too.
     """,
 )
 
