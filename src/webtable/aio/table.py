@@ -22,9 +22,9 @@ from webtable.aio.results import (
 from webtable.aio.writer import Writer
 from webtable.errors import failed_together
 from webtable.repository.adoption import adopt as sync_adopt
-from webtable.repository.keyed_table import KeyedTable as SyncKeyedTable
-from webtable.repository.keyed_table import RecordOutcomeCallback
-from webtable.repository.keyed_table import RecordWriter as SyncRecordWriter
+from webtable.repository.keyed_table.table import KeyedTable as SyncKeyedTable
+from webtable.repository.keyed_table.writer import RecordOutcomeCallback
+from webtable.repository.keyed_table.writer import RecordWriter as SyncRecordWriter
 from webtable.repository.maintenance.doctor import doctor as sync_doctor
 from webtable.repository.maintenance.summary import RegionComparison
 from webtable.repository.maintenance.summary import regions_of as sync_regions_of
