@@ -37,7 +37,6 @@ from webtable.repository.table.web_table import WebTable as SyncWebTable
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Coroutine, Iterable, Sequence
-    from types import TracebackType
 
     from webtable.repository.maintenance.create import LayoutOptions
     from webtable.repository.metrics import Metrics
@@ -76,9 +75,7 @@ class RecordWriter(Wrapped[SyncRecordWriter]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
 
@@ -187,9 +184,7 @@ class KeyedTable(Wrapped[SyncKeyedTable]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
 
@@ -396,9 +391,7 @@ class WebTable(Wrapped[SyncWebTable]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def opened_writer(self, make: Callable[[], SyncWriter]) -> Writer:

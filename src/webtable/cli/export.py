@@ -41,7 +41,6 @@ class ArchiveFormat(StrEnum):
     warc = "warc"
     parquet = "parquet"
     jsonl = "jsonl"
-    cdxj = "cdxj"
     wacz = "wacz"
 
 
@@ -147,8 +146,8 @@ def export(
     continues after them. `import` stores the same pages again; `import --dry-run` compares an export with its manifest.
     As warc they also have index.cdxj, a sorted index of their records: pywb replays the same directory.
 
-    As cdxj they are WARC files with that index and no manifest; wacz is one file with all of that, for ReplayWeb.page
-    and pywb. Such an archive appears when it is complete; an interrupted run leaves nothing.
+    As wacz all of that is in one file, for ReplayWeb.page and pywb. It appears when it is complete; an interrupted run
+    leaves nothing.
 
     With --partition-by it is a Parquet dataset, which DuckDB, Spark and Athena read as one table: a row for each page,
     as `pages` lists it, in folders like host=example.com or month=2026-11. docs/dataset.md says how rows that no longer
@@ -160,7 +159,7 @@ def export(
         webtable export exported all --format jsonl
         webtable export exported all --format jsonl --resume
         webtable export exported all --format jsonl --workers 4
-        webtable export archive example.com --format cdxj --max-file 500MB
+        webtable export archive example.com --max-file 500MB
         webtable export docs.wacz https://docs.example.com/guide/
         webtable export example.warc.gz example.com
         webtable export dataset all --format parquet --partition-by host --since last
@@ -183,19 +182,18 @@ def export(
         )
     max_file = max_file or "1GB"
     chosen, is_file = chosen_format(out, format)
-    if resume and (is_file or chosen is ArchiveFormat.cdxj):
+    if resume and is_file:
         raise InvalidArgument(
-            "--resume works with directories of warc, parquet and jsonl files only; "
-            f"{out if is_file else chosen.value} appears when it is complete"
+            f"--resume works with directories of warc, parquet and jsonl files only; {out} appears when it is complete"
         )
-    if workers > 1 and (is_file or chosen is ArchiveFormat.cdxj):
+    if workers > 1 and is_file:
         raise InvalidArgument("--workers writes directories of warc, parquet and jsonl files only")
     arguments: dict[str, Any] = {"site": site_of(site)}
     opened = _opened(ctx, target, site, yes=yes)
-    if chosen in (ArchiveFormat.cdxj, ArchiveFormat.wacz):
-        _archive(opened, out, is_wacz=is_file, file_bytes=parse_size("max-file", max_file), **arguments)
+    if chosen is ArchiveFormat.wacz:
+        _write_file(opened, out, is_wacz=True, file_bytes=parse_size("max-file", max_file), **arguments)
     elif is_file:
-        _write_file(opened, out, **arguments)
+        _write_file(opened, out, is_wacz=False, **arguments)
     else:
         arguments |= {"format": chosen.value, "resume": resume, "workers": workers}
         _export(opened, out, file_bytes=parse_size("max-file", max_file), **arguments)
@@ -218,25 +216,13 @@ def _opened(
         yield table
 
 
-def _write_file(opened: AbstractContextManager[WebTable], out: Path, **arguments: Any) -> None:
-    """Write one file of captures."""
-    from webtable.formats import write_captures
+def _write_file(opened: AbstractContextManager[WebTable], out: Path, *, is_wacz: bool, **arguments: Any) -> None:
+    """Write one file of captures, or a WACZ file."""
+    from webtable.formats import write_captures, write_wacz
 
     with interruptible(), opened as table, _progress(table, **arguments) as counted:
-        done = write_captures(table, out, on_progress=counted, **arguments)
-    _report_written(done.pages, done.records, 1, done.bytes, out)
-    _conclude(done.examples, done.damaged, done.incomplete)
-
-
-def _archive(opened: AbstractContextManager[WebTable], out: Path, *, is_wacz: bool, **arguments: Any) -> None:
-    """Write WARC files with an index, or a WACZ file."""
-    from webtable.formats import write_wacz, write_warc
-
-    with opened as table, _progress(table, **arguments) as counted:
-        if is_wacz:
-            done = write_wacz(table, out, on_progress=counted, **arguments)
-        else:
-            done = write_warc(table, out, with_index=True, on_progress=counted, **arguments)
+        write = write_wacz if is_wacz else write_captures
+        done = write(table, out, on_progress=counted, **arguments)
     _report_written(done.pages, done.records, len(done.files), done.bytes, out)
     _conclude(done.examples, done.damaged, done.incomplete)
 

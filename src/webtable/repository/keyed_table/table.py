@@ -49,7 +49,6 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     import os
     from datetime import datetime
-    from types import TracebackType
 
     from webtable.repository.answers.arrow_pages import ArrowStream
 
@@ -436,9 +435,7 @@ class KeyedTable:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _requested(

@@ -18,8 +18,6 @@ from webtable.store import NewCell, Put, Row, Store
 from webtable.store.rows import TimeRange, Wanted
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from webtable.repository.answers.arrow_pages import ArrowStream
     from webtable.repository.keyed_table.columns import RecordColumns
 
@@ -271,9 +269,7 @@ class RecordWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _take(self, values: Mapping[str, Any], cells: Mapping[str, Any], timestamp: datetime | None) -> None:
