@@ -25,7 +25,7 @@ from webtable.repository.reading.scope import Scope, Site
 from webtable.repository.reading.temporary_tables import TemporaryTables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
     from os import PathLike
 
@@ -112,13 +112,22 @@ def write_wacz(
             archived.add(warc)
             package.add(f"archive/{warc.name}", warc)
 
-        def listed(page: Page) -> None:
-            if line := page_line(page, archived.pages):
-                scratch.run("INSERT INTO page VALUES (?, ?)", [archived.pages, line])
+        def indexed(line: bytes) -> None:
+            scratch.run("INSERT INTO line VALUES (?)", [line])
 
-        files = WARCFiles(package.open, file_bytes, _indexed(scratch), written)
-        pages = each_page(table, scope, archived, on_progress)
-        _fill(files, pages, failed_fetches(table, scope), archived, listed)
+        files = WARCFiles(package.open, file_bytes, indexed, written)
+        try:
+            for captures in each_page(table, scope, archived, on_progress):
+                _, newest = write_page_records(captures, files.write)
+                if line := page_line(newest, archived.pages):
+                    scratch.run("INSERT INTO page VALUES (?, ?)", [archived.pages, line])
+                archived.pages += 1
+            for failure in failed_fetches(table, scope):
+                files.write_failed(failure)
+            files.close()
+        finally:
+            files.abandon()
+        archived.records, archived.incomplete = files.records, files.incomplete
         package.write("indexes/index.cdx", _sorted(scratch))
         lines = (line for (line,) in scratch.rows("SELECT line FROM page ORDER BY number"))
         package.write("pages/pages.jsonl", chain([_PAGES_HEADER], lines))
@@ -136,34 +145,9 @@ def sorted_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
         yield from _sorted(scratch)
 
 
-def _indexed(scratch: TemporaryTables) -> Callable[[bytes], object]:
-    return lambda line: scratch.run("INSERT INTO line VALUES (?)", [line])
-
-
 def _sorted(scratch: TemporaryTables) -> Iterator[bytes]:
     # A player finds a line by bisection. SQLite sorts on disk if there are many.
     return (line for (line,) in scratch.rows("SELECT line FROM line ORDER BY line"))
-
-
-def _fill(
-    files: WARCFiles,
-    pages: Iterable[Iterator[Page]],
-    failures: Iterable[FailedFetch],
-    archived: Archived,
-    listed: Callable[[Page], None],
-) -> None:
-    """Write the captures of *pages* and *failures* into *files*; *listed* is called with each page's newest capture."""
-    try:
-        for captures in pages:
-            _, newest = write_page_records(captures, files.write)
-            listed(newest)
-            archived.pages += 1
-        for failure in failures:
-            files.write_failed(failure)
-        files.close()
-    finally:
-        files.abandon()
-    archived.records, archived.incomplete = files.records, files.incomplete
 
 
 # --- WACZ: "Web Archive Collection Zipped" of Webrecorder, version 1.1.1 ----------------------------------------------
