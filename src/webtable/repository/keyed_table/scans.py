@@ -25,6 +25,7 @@ from webtable.store.observed import observed
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
+    from webtable.repository.answers.columns import Columns
     from webtable.repository.reading.read_ahead import Damage
 
 
@@ -74,9 +75,9 @@ class ScanQuestion(Question[Record]):
     def __init__(
         self, reader: RecordReader, scan: RequestedScan, *, part: KeyRange | None = None, reverse: bool = False
     ) -> None:
-        self.title = scan.title
-        self.columns = reader.columns.in_frames(scan.read(reader))
-        self.window = Window("storage" if part is not None else "reverse key" if reverse else "key")
+        self.title: str = scan.title
+        self.columns: Columns = reader.columns.in_frames(scan.read(reader))
+        self.window: Window = Window("storage" if part is not None else "reverse key" if reverse else "key")
         self._reader, self._scan, self._is_part = reader, scan, part is not None
         whole = replace(scan.spec(reader), reverse=reverse)
         self._spec = whole if part is None else replace(whole, ranges=clipped(whole.ranges, part))
