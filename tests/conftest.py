@@ -43,6 +43,12 @@ settings.load_profile("webtable")
 collect_ignore_glob = ["conftest.py", "*/conftest.py"]
 
 
+# Most of what the tests wait for is SQLite, which waits for the disk at each commit: in memory they take half the time.
+# What a test kills are processes, never the machine, so that nothing depends on a disk. A run has some 500 MB there.
+IN_MEMORY = Path("/dev/shm")
+if IN_MEMORY.is_dir() and os.access(IN_MEMORY, os.W_OK) and shutil.disk_usage(IN_MEMORY).free > 4 << 30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
+
 JOBS = {"cluster", "engines", "kerberos", "spark", "versions"}
 """Marks of tests that need packages or servers of their own, and run only where they are asked for."""
 NUMBER_OF_A_PAGE = re.compile(r"[-=](\d+)(?:\.html?|/|&lang=en)?$")
@@ -62,14 +68,37 @@ def pytest_report_header() -> str:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out by day what is for the night, and skip the jobs that `-m` does not name."""
     if not NIGHTLY:
-        out = [item for item in items if item.get_closest_marker("nightly")]
-        config.hook.pytest_deselected(items=out)
-        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
+        by_night = {item for item in items if item.get_closest_marker("nightly")}.union(variants_on_hbase(items))
+        config.hook.pytest_deselected(items=list(by_night))
+        items[:] = [item for item in items if item not in by_night]
     for job in JOBS - set(re.findall(r"\w+", config.option.markexpr)):
         skip = pytest.mark.skip(reason=f"a job of its own: make test MARK={job}")
         for item in items:
             if item.get_closest_marker(job):
                 item.add_marker(skip)
+
+
+def variants_on_hbase(items: list[pytest.Item]) -> set[pytest.Item]:
+    """Return two of three variants that HBase tries of a test, where the file tries all; gateways try others.
+
+    The contract of stores, and the tests of HBase alone, are tried wholly: they are why one store may stand for both.
+    """
+    variants: dict[str, dict[str, list[pytest.Item]]] = {}
+    for item in items:
+        adapter = (
+            item.callspec.params.get("adapter") if isinstance(item, pytest.Function) and "[" in item.name else None
+        )
+        if isinstance(adapter, str) and item.path.parent.name not in ("store", "hbase", "faults"):
+            variants.setdefault(item.nodeid.partition("[")[0], {}).setdefault(adapter, []).append(item)
+    return {
+        item
+        for by_adapter in variants.values()
+        if "sqlite" in by_adapter
+        for adapter, tried in by_adapter.items()
+        if adapter.startswith("hbase") and len(tried) > 1
+        for place, item in enumerate(tried)
+        if place % 3 != (0 if adapter == "hbase-native" else 1)
+    }
 
 
 def pytest_collection_finish() -> None:

@@ -10,6 +10,8 @@ from base64 import b64encode
 import brotli
 import zstandard
 
+from nightly import examples
+
 EMPTY_MEMBER = gzip.compress(b"")
 
 
@@ -144,7 +146,9 @@ FILES = {
         "record",
     ),
     "a table of quotes": (
-        lambda: zstandard.compress(b'url,fetched_at,h1\nhttps://example.com/,2026-01-01,"\n' + b'"a"\n' * 6_000_000),
+        lambda: zstandard.compress(
+            b'url,fetched_at,h1\nhttps://example.com/,2026-01-01,"\n' + b'"a"\n' * examples(1_000_000, 6_000_000)
+        ),
         None,
     ),
     "a table of columns": (

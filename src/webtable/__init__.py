@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from webtable.errors import WebTableError, WriteFailed
     from webtable.page.page import Page
     from webtable.page.parts import Link
-    from webtable.repository.keyed_table import KeyedTable
+    from webtable.repository.keyed_table.table import KeyedTable
     from webtable.repository.maintenance.doctor import doctor
     from webtable.repository.reading.scope import ALL, HostOnly
     from webtable.repository.table.opening import create, open
@@ -61,7 +61,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "webtable.errors": ("WebTableError", "WriteFailed"),
     "webtable.repository.maintenance.doctor": ("doctor",),
     "webtable.repository.table.opening": ("create", "open"),
-    "webtable.repository.keyed_table": ("KeyedTable",),
+    "webtable.repository.keyed_table.table": ("KeyedTable",),
     "webtable.repository.reading.scope": ("ALL", "HostOnly"),
     "webtable.repository.table.web_table": ("WebTable",),
     "webtable.repository.writing.writer": ("Writer",),

@@ -14,7 +14,6 @@ from webtable.display.text import SECONDS_BETWEEN, terminal_bar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from types import TracebackType
 
     from rich.console import RenderableType
 
@@ -71,9 +70,7 @@ class ProgressBar:
         self._shown(animated=True).show(text, done)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _shown(self, *, animated: bool) -> _View:

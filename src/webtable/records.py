@@ -1,16 +1,8 @@
 """Tables of records under a row key of your own."""
 
-from webtable.repository.keyed_table import (
-    KeyedTable,
-    NewRow,
-    Record,
-    RecordOutcome,
-    RecordOutcomeCallback,
-    RecordVersion,
-    RecordWriter,
-    compact,
-    layout_of,
-)
+from webtable.repository.keyed_table.records import Record, RecordVersion
+from webtable.repository.keyed_table.table import KeyedTable, compact, layout_of
+from webtable.repository.keyed_table.writer import NewRow, RecordOutcome, RecordOutcomeCallback, RecordWriter
 from webtable.schema import TypedColumn
 
 __all__ = [

@@ -105,11 +105,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+BY_NIGHT = ("webtable demo", "stats all --workers", "index verify --all --workers", "copy crawl.db copy.db --workers")
+"""The examples that take seconds: test_cli_demo, test_workers and test_cli_workers run what they do."""
+
+
 @pytest.mark.usefixtures("manual_clock")
 @pytest.mark.parametrize(
     "line",
-    # It takes seconds, and test_cli_demo runs it.
-    [pytest.param(line, marks=pytest.mark.nightly) if "webtable demo" in line else line for line in EXAMPLES],
+    [
+        pytest.param(line, marks=pytest.mark.nightly) if any(words in line for words in BY_NIGHT) else line
+        for line in EXAMPLES
+    ],
 )
 def test_an_example_runs(run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str):
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)

@@ -36,11 +36,11 @@ def test_what_is_exported_is_ingested_again(run):
         assert run("-s", store, "pages", "all").raw == run("pages", "all").raw
 
 
-def test_an_index_comes_with_cdxj_and_a_file_ends_where_it_is_told(run):
-    done = run("export", "out", "all", "--format", "cdxj", "--max-file", "1")
+def test_a_file_ends_where_it_is_told(run):
+    done = run("export", "out", "all", "--max-file", "1")
 
     assert done.code == 0
-    assert names() == ["index.cdxj", *(f"webtable-0000{number}.warc.gz" for number in (1, 2, 3))]
+    assert names() == ["index.cdxj", "manifest.json", *(f"webtable-0000{number}.warc.gz" for number in (1, 2, 3))]
 
 
 def test_a_name_that_ends_with_wacz_is_one_and_a_directory_of_a_host_is_chosen(run):
@@ -92,7 +92,6 @@ def test_a_site_in_place_of_a_file_is_refused(run, given, meant):
         ["errors", "--out", "/proc/x.csv"],
         ["export", "/proc/x.warc.gz", "all"],
         ["export", "/proc/x", "all"],
-        ["export", "/proc/x", "all", "--format", "cdxj"],
         ["audit", "example.com", "--html", "/proc/x.html"],
     ],
 )
@@ -151,18 +150,16 @@ def test_a_directory_with_files_in_it_is_refused(run):
     assert names(".") == ["webtable.db"]
 
 
-@pytest.mark.parametrize("form", ["warc", "cdxj"])
-def test_captures_that_are_too_long_for_warc_are_counted_and_the_exit_code_says_so(run, form):
+def test_captures_that_are_too_long_for_warc_are_counted_and_the_exit_code_says_so(run):
     links = tuple(webtable.Link(f"https://other.example/{'x' * 400}/{number}") for number in range(1_000))
     with webtable.open("webtable.db") as table:
         table.put(webtable.Page(url="https://example.com/a.pdf", body=b"%PDF", content_type="x/y", outlinks=links))
 
-    done = run("export", "out", "all", "--format", form)
+    done = run("export", "out", "all")
 
     assert done.code == 1
     assert "1 capture without all of its links or texts" in done.err
-    if form == "warc":
-        assert json.loads(Path("out/manifest.json").read_bytes())["incomplete"] == 1
+    assert json.loads(Path("out/manifest.json").read_bytes())["incomplete"] == 1
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def test_an_index_of_another_tool_finds_the_answers_of_an_export(run: Run):
     Path("crawl.warc").write_bytes(b"".join(PAIRS))
     run("ingest", "crawl.warc", "--methods", "all")
 
-    done = run("export", "out", "all", "--format", "cdxj")
+    done = run("export", "out", "all")
 
     assert done.code == 0
     lines = Path("out/index.cdxj").read_text().splitlines()

@@ -106,7 +106,6 @@ def test_an_empty_answer_is_told_in_a_pipe_too(run: Run):
         ["export", "old.warc.gz"],
         ["export", "old.wacz"],
         ["export", "new"],
-        ["export", "new", "--format", "cdxj"],
         ["verify"],
         ["delete-pages", "--dry-run"],
         ["delete-pages", "--yes"],

@@ -77,7 +77,10 @@ def arguments(command):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("manual_clock")
-@pytest.mark.parametrize("name", SHOWN)
+# Its commands start some thirty processes.
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.nightly) if name == "parallel.md" else name for name in SHOWN]
+)
 def test_the_commands_that_a_page_shows_run(folder, tmp_path, monkeypatch, name):
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)

@@ -9,6 +9,7 @@ from test_warc_out import content, new_table, stored
 
 import webtable
 from child_processes import workers_of
+from nightly import some
 from webtable import HostOnly, Page
 from webtable.errors import InvalidArgument
 from webtable.formats import read_export, verify_export, write_export
@@ -42,7 +43,7 @@ def urls_in(folder):
 
 
 @pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize("site", [webtable.ALL, "example.com", HostOnly("h3.example.com")])
+@pytest.mark.parametrize("site", some([webtable.ALL, "example.com", HostOnly("h3.example.com")], 2))
 def test_workers_write_what_one_process_writes_in_the_order_of_urls(table, tmp_path, form, site):
     progress: list[int] = []
 

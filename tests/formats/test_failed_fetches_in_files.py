@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from io import BytesIO
 
 import pytest
+from warc_folder import write_warc
 
 import webtable
 from webtable import Page
@@ -24,7 +25,6 @@ from webtable.formats import (
     write_captures,
     write_export,
     write_wacz,
-    write_warc,
 )
 from webtable.ingest.batches import IngestOptions
 from webtable.ingest.engine import Ingest
@@ -64,7 +64,7 @@ def test_a_warc_file_brings_pages_and_failures_back(table, tmp_path, form):
     else:
         write_captures(table, path)
 
-    target = read_back(sorted(path.iterdir()) if path.is_dir() else [path])
+    target = read_back(sorted(path.glob("*.warc.gz")) if path.is_dir() else [path])
 
     assert list(target.failed()) == list(table.failed())
     assert [(page.url, page.title) for page in target.pages()] == [("https://example.com/", "Home")]

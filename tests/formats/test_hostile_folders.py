@@ -25,6 +25,7 @@ from test_exports import sealed
 from test_wacz_reading import warc
 
 import webtable
+from nightly import some
 from webtable import Page
 from webtable._checksums import with_checksum
 from webtable._files import Folder, plain_parts
@@ -346,7 +347,7 @@ def put_outside(folder, place, outside, is_folder):
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
-@pytest.mark.parametrize(("name", "place", "is_folder"), PLACES, ids=[f"{one}-{place}" for one, place, _ in PLACES])
+@pytest.mark.parametrize(("name", "place", "is_folder"), some(PLACES, 3))
 def test_nothing_outside_is_touched_whatever_is_in_a_folder(made, tmp_path, name, place, is_folder, hostile):
     consumer, folder = CONSUMERS[name], tmp_path / "folder"
     shutil.copytree(made(name), folder)

@@ -14,17 +14,18 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_warc_out import checked_by_warcio
+from warc_folder import write_warc
 
 import webtable
 from capture_kinds import KINDS, START, answers, captures_of, fields_of, indexed, moments_of, stored_kinds
 from nightly import examples, some
 from webtable import Page
 from webtable._clock import milliseconds
-from webtable.formats import read_export, read_pages, write_export, write_wacz, write_warc
+from webtable.formats import read_export, read_pages, write_export, write_wacz
 from webtable.page.body import digest_of
 from webtable.store import Delete
 
-FORMATS = ["jsonl", "parquet", "warc", "archive", "wacz"]
+FORMATS = ["jsonl", "parquet", "warc", "wacz"]
 # By day each format in one of the orders, and each order with some of them.
 IN_ORDER = some([(form, order) for order in ("oldest first", "newest first") for form in FORMATS], 2)
 # Where a body lies is a matter of the table that has it, and so is in which order captures came.
@@ -41,11 +42,8 @@ def out(table, folder, form):
     if form in ("warc", "jsonl", "parquet"):
         write_export(table, folder, format=form, **options)
         return list(read_export(folder))
-    if form == "archive":
-        write_warc(table, folder, **options)
-    else:
-        write_wacz(table, folder.with_suffix(".wacz"), **options)
-        zipfile.ZipFile(folder.with_suffix(".wacz")).extractall(folder)
+    write_wacz(table, folder.with_suffix(".wacz"), **options)
+    zipfile.ZipFile(folder.with_suffix(".wacz")).extractall(folder)
     files = sorted(folder.rglob("*.warc.gz"))
     return [page for file in files for page in read_pages(file, types=None, verify_digests=True)]
 

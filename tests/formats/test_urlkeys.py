@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from warc_folder import write_warc
 
 import webtable
 from webtable import Page
-from webtable.formats import surt, write_warc
+from webtable.formats import surt
 from webtable.rowkey import canonical_url
 
 SESSION = "0123456789abcdefABCDEF0123456789"
@@ -81,7 +82,7 @@ def test_the_lines_of_an_index_are_sorted_by_these_keys(tmp_path):
     with webtable.open("memory:urlkeys", create=True, indexes=[]) as table:
         for url, _ in KEYS:
             table.put(Page(url=url, body=b"a"))
-        write_warc(table, tmp_path / "out", webtable.ALL, with_index=True)
+        write_warc(table, tmp_path / "out", webtable.ALL)
 
     lines = (tmp_path / "out" / "index.cdxj").read_text().splitlines()
 

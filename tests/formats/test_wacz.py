@@ -10,11 +10,12 @@ import zipfile
 
 import pytest
 from test_warc_out import START, URL, new_table, stored
+from warc_folder import write_warc
 from warcio.archiveiterator import ArchiveIterator
 
 import webtable
 from webtable import Page
-from webtable.formats import surt, write_wacz, write_warc
+from webtable.formats import surt, write_wacz
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,7 @@ def check_line(line, record):
 
 @pytest.mark.slow
 def test_each_line_of_the_index_leads_to_its_record_and_they_are_sorted_as_bytes(sample, tmp_path):
-    archived = write_warc(sample, tmp_path / "out", webtable.ALL, file_bytes=20_000, with_index=True)
+    archived = write_warc(sample, tmp_path / "out", webtable.ALL, file_bytes=20_000)
 
     lines = (tmp_path / "out" / "index.cdxj").read_bytes().splitlines(keepends=True)
 
@@ -61,12 +62,6 @@ def test_each_line_of_the_index_leads_to_its_record_and_they_are_sorted_as_bytes
         fields = parsed(line)[2]
         with (tmp_path / "out" / fields["filename"]).open("rb") as stream:
             check_line(line, record_at(stream, fields))
-
-
-def test_without_an_index_there_are_warc_files_alone(sample, tmp_path):
-    archived = write_warc(sample, tmp_path / "out", "example.com")
-
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == archived.files
 
 
 def test_a_wacz_file_has_stored_entries_with_their_digests(sample, tmp_path):

@@ -14,12 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_warc import record, response
+from warc_folder import write_warc
 from warcio.archiveiterator import ArchiveIterator
 
 import webtable
 from nightly import examples
 from webtable import Page
-from webtable.formats import ReadReport, read_pages, write_warc
+from webtable.formats import ReadReport, read_pages
 from webtable.formats.read import parts_of
 
 SITE = "https://example.com/"

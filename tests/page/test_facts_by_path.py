@@ -23,6 +23,7 @@ import requests
 from benchmarks.crawl_site import Answer, served
 from msgspec.structs import replace
 from scrapy.http import HtmlResponse, Response
+from warc_folder import write_warc
 
 import webtable
 from languages import TEXTS
@@ -38,7 +39,7 @@ from told_responses import (
     url_of,
 )
 from webtable import ALL, Link, Page
-from webtable.formats import read_export, read_pages, write, write_export, write_wacz, write_warc
+from webtable.formats import read_export, read_pages, write, write_export, write_wacz
 from webtable.integrations.scrapy.captures import WebTablePipeline, page_of
 from webtable.integrations.scrapy.writer_process import WriterProcess
 

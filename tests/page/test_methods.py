@@ -11,10 +11,11 @@ import uuid
 from pathlib import Path
 
 import pytest
+from warc_folder import write_warc
 
 import webtable
 from webtable.errors import InvalidArgument
-from webtable.formats import Place, ReadReport, read_pages, surt, write_warc
+from webtable.formats import Place, ReadReport, read_pages, surt
 from webtable.formats.read import parts_of
 from webtable.formats.warc import MOST_BYTES, MOST_RECORDS
 from webtable.page.methods import Request, request_of, split_request, stored_url
@@ -325,7 +326,7 @@ def test_an_export_has_the_keys_and_restores_them(tmp_path):
     with webtable.open(tmp_path / "a.db", create=True) as table, table.writer() as writer:
         writer.put_many(read(*data, methods=None)[0])
         writer.flush()
-        write_warc(table, tmp_path / "out", webtable.ALL, with_index=True)
+        write_warc(table, tmp_path / "out", webtable.ALL)
     lines = (tmp_path / "out" / "index.cdxj").read_text().splitlines()
 
     entries = [(line.split(" ")[0], json.loads(line.split(" ", 2)[2])) for line in lines]

@@ -28,8 +28,7 @@ from webtable.errors import (
     UnknownField,
     WriteFailed,
 )
-from webtable.repository import keyed_table as clocks
-from webtable.repository import keyed_table as keyed
+from webtable.repository.keyed_table import writer as clocks
 from webtable.repository.page_storage import cells as stored_cells
 from webtable.repository.reading import scan as scanning
 from webtable.rowkey import (
@@ -138,7 +137,7 @@ class TestPutAndGet:
         assert before <= readings.get(sensor="a", time=NOON).timestamp <= datetime.now(UTC)
 
     def test_many_rows_are_written_in_batches_and_counted(self, table, monkeypatch):
-        monkeypatch.setattr(keyed, "BATCH_ROWS", 40)
+        monkeypatch.setattr(clocks, "BATCH_ROWS", 40)
         apps = table(USER_APP)
         write, sizes = apps.store.write, []
         monkeypatch.setattr(apps.store, "write", lambda name, some: (sizes.append(len(some)), write(name, some))[1])

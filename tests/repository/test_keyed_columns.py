@@ -662,7 +662,7 @@ class TestAtOnce:
 class TestCopy:
     @with_thrift1
     def test_a_copy_has_all_versions_and_may_be_repeated(self, table, monkeypatch):
-        monkeypatch.setattr("webtable.repository.keyed_table.BATCH_ROWS", 3)
+        monkeypatch.setattr("webtable.repository.keyed_table.table.BATCH_ROWS", 3)
         families = [FamilySchema("d", versions=5)]
         source, target = (table(columns=CHAT[:2], families=families) for _ in range(2))
         for hour in range(3):

@@ -15,7 +15,7 @@ from store_differences import on_native
 from webtable import KeyedTable
 from webtable.errors import InvalidArgument, LayoutMismatch, NewerFormat, SchemaDrift, TableNotFound
 from webtable.maintenance import regions_of
-from webtable.repository import keyed_table as keyed
+from webtable.repository.keyed_table import table as keyed
 from webtable.rowkey import (
     CompositeKey,
     Hash,

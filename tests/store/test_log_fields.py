@@ -35,7 +35,9 @@ def loggers(tree: ast.Module) -> set[str]:
 def test_records_are_made_in_two_places_alone_which_give_them_the_fields():
     found = []
     for path in SOURCES:
-        tree = ast.parse(path.read_text())
+        if "logg" not in (text := path.read_text()):
+            continue
+        tree = ast.parse(text)
         names = loggers(tree) | {"logger", "self.logger", "logging"}
         for node in ast.walk(tree):
             if (

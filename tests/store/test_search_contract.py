@@ -549,7 +549,7 @@ def queries(draw):
 def test_queries_find_what_the_formula_finds_in_its_order(place):
     index = place.open()
 
-    @settings(max_examples=examples(60, 3_000))
+    @settings(max_examples=examples(25, 3_000))
     @given(stored_pages(), st.lists(queries(), min_size=1, max_size=8))
     def check(documents, asked):
         index.create("settings")
@@ -588,8 +588,8 @@ def test_both_engines_find_the_same_and_rank_alike_on_pages_of_ordinary_words(tm
     in_directory.close()
 
 
-KILLS = 22
-MOST = 1200
+KILLS = examples(9, 22)
+MOST = examples(600, 1200)
 
 
 def page_of(number: int) -> Document:

@@ -91,7 +91,7 @@ def copies(original: Path, folder: Path, table: str, column: str) -> Iterator[tu
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("table", "column"), some(columns(), 10), ids="-".join)
+@pytest.mark.parametrize(("table", "column"), some(columns(), 20), ids="-".join)
 def test_a_foreign_value_gives_an_answer_or_a_typed_error(original, tmp_path, table, column):
     for value, changed in copies(original, tmp_path, table, column):
         for question, ask in QUESTIONS.items():

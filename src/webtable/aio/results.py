@@ -23,7 +23,6 @@ from webtable.repository.hosts.hosts import Host as SyncHost
 
 if TYPE_CHECKING:
     from datetime import datetime
-    from types import TracebackType
 
     import pyarrow as pa
     from matplotlib.axes import Axes
@@ -166,9 +165,7 @@ class Opening(Generic[C]):
         self._opened = await self._make()
         return self._opened
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._opened is not None:
             await self._opened.close()
 

@@ -22,9 +22,9 @@ from webtable.aio.results import (
 from webtable.aio.writer import Writer
 from webtable.errors import failed_together
 from webtable.repository.adoption import adopt as sync_adopt
-from webtable.repository.keyed_table import KeyedTable as SyncKeyedTable
-from webtable.repository.keyed_table import RecordOutcomeCallback
-from webtable.repository.keyed_table import RecordWriter as SyncRecordWriter
+from webtable.repository.keyed_table.table import KeyedTable as SyncKeyedTable
+from webtable.repository.keyed_table.writer import RecordOutcomeCallback
+from webtable.repository.keyed_table.writer import RecordWriter as SyncRecordWriter
 from webtable.repository.maintenance.doctor import doctor as sync_doctor
 from webtable.repository.maintenance.summary import RegionComparison
 from webtable.repository.maintenance.summary import regions_of as sync_regions_of
@@ -37,7 +37,6 @@ from webtable.repository.table.web_table import WebTable as SyncWebTable
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Coroutine, Iterable, Sequence
-    from types import TracebackType
 
     from webtable.repository.maintenance.create import LayoutOptions
     from webtable.repository.metrics import Metrics
@@ -76,9 +75,7 @@ class RecordWriter(Wrapped[SyncRecordWriter]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
 
@@ -187,9 +184,7 @@ class KeyedTable(Wrapped[SyncKeyedTable]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
 
@@ -401,9 +396,7 @@ class WebTable(Wrapped[SyncWebTable]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def opened_writer(self, make: Callable[[], SyncWriter]) -> Writer:

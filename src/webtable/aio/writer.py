@@ -15,7 +15,6 @@ from webtable.repository.writing.writer import Writer as SyncWriter
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
     from datetime import datetime
-    from types import TracebackType
 
     from webtable.page.page import Page
     from webtable.repository.metrics import WriterMetrics
@@ -134,9 +133,7 @@ class Writer(Wrapped[SyncWriter]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def _ended(self, job: Callable[[], None]) -> None:

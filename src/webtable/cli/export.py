@@ -41,7 +41,6 @@ class ArchiveFormat(StrEnum):
     warc = "warc"
     parquet = "parquet"
     jsonl = "jsonl"
-    cdxj = "cdxj"
     wacz = "wacz"
 
 
@@ -143,8 +142,8 @@ def export(
     --yes.
 
     Any other name is a directory. With jsonl, parquet and warc it has a manifest, --resume continues an interrupted
-    run, and `import` restores the pages; warc also has index.cdxj, for replay by pywb. cdxj is WARC with that index
-    and without a manifest. docs/backup.md says what each format keeps.
+    run, and `import` restores the pages; warc also has index.cdxj, for replay by pywb. wacz is one file for replay.
+    docs/backup.md says what each format keeps.
 
     With --partition-by it is a Parquet dataset, which DuckDB, Spark and Athena read as one table, with a row for each
     page: docs/dataset.md. To write listings for other programs, see `pages --format`.
@@ -153,7 +152,7 @@ def export(
         webtable export exported all --format jsonl
         webtable export exported all --format jsonl --resume
         webtable export exported all --format jsonl --workers 4
-        webtable export archive example.com --format cdxj --max-file 500MB
+        webtable export archive example.com --max-file 500MB
         webtable export docs.wacz https://docs.example.com/guide/
         webtable export example.warc.gz example.com
         webtable export dataset all --format parquet --partition-by host --since last
@@ -176,19 +175,18 @@ def export(
         )
     max_file = max_file or "1GB"
     chosen, is_file = chosen_format(out, format)
-    if resume and (is_file or chosen is ArchiveFormat.cdxj):
+    if resume and is_file:
         raise InvalidArgument(
-            "--resume works with directories of warc, parquet and jsonl files only; "
-            f"{out if is_file else chosen.value} appears when it is complete"
+            f"--resume works with directories of warc, parquet and jsonl files only; {out} appears when it is complete"
         )
-    if workers > 1 and (is_file or chosen is ArchiveFormat.cdxj):
+    if workers > 1 and is_file:
         raise InvalidArgument("--workers writes directories of warc, parquet and jsonl files only")
     arguments: dict[str, Any] = {"site": site_of(site)}
     opened = _opened(ctx, target, site, yes=yes)
-    if chosen in (ArchiveFormat.cdxj, ArchiveFormat.wacz):
-        _archive(opened, out, is_wacz=is_file, file_bytes=parse_size("max-file", max_file), **arguments)
+    if chosen is ArchiveFormat.wacz:
+        _write_file(opened, out, is_wacz=True, file_bytes=parse_size("max-file", max_file), **arguments)
     elif is_file:
-        _write_file(opened, out, **arguments)
+        _write_file(opened, out, is_wacz=False, **arguments)
     else:
         arguments |= {"format": chosen.value, "resume": resume, "workers": workers}
         _export(opened, out, file_bytes=parse_size("max-file", max_file), **arguments)
@@ -211,25 +209,13 @@ def _opened(
         yield table
 
 
-def _write_file(opened: AbstractContextManager[WebTable], out: Path, **arguments: Any) -> None:
-    """Write one file of captures."""
-    from webtable.formats import write_captures
+def _write_file(opened: AbstractContextManager[WebTable], out: Path, *, is_wacz: bool, **arguments: Any) -> None:
+    """Write one file of captures, or a WACZ file."""
+    from webtable.formats import write_captures, write_wacz
 
     with interruptible(), opened as table, _progress(table, **arguments) as counted:
-        done = write_captures(table, out, on_progress=counted, **arguments)
-    _report_written(done.pages, done.records, 1, done.bytes, out)
-    _conclude(done.examples, done.damaged, done.incomplete)
-
-
-def _archive(opened: AbstractContextManager[WebTable], out: Path, *, is_wacz: bool, **arguments: Any) -> None:
-    """Write WARC files with an index, or a WACZ file."""
-    from webtable.formats import write_wacz, write_warc
-
-    with opened as table, _progress(table, **arguments) as counted:
-        if is_wacz:
-            done = write_wacz(table, out, on_progress=counted, **arguments)
-        else:
-            done = write_warc(table, out, with_index=True, on_progress=counted, **arguments)
+        write = write_wacz if is_wacz else write_captures
+        done = write(table, out, on_progress=counted, **arguments)
     _report_written(done.pages, done.records, len(done.files), done.bytes, out)
     _conclude(done.examples, done.damaged, done.incomplete)
 

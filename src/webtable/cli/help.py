@@ -66,15 +66,15 @@ def _pages() -> dict[str, Traversable]:
     folder: Traversable = files("webtable") / "_docs"
     if not folder.is_dir():
         folder = Path(webtable.__file__).parents[2] / "docs"
-    found = {
+    pages = {
         f"{prefix}{page.name.removesuffix('.md')}": page
         for prefix, inside in (("", folder), (_REFERENCE, folder / "api"))
         for page in sorted(inside.iterdir(), key=lambda page: page.name)
         if page.name.endswith(".md")
     }
-    if not found:
+    if not pages:
         raise InvalidArgument("this installation has no docs; they are in the folder docs of a checkout")
-    return found
+    return pages
 
 
 def _title(text: str) -> str:

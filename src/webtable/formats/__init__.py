@@ -6,8 +6,8 @@ from webtable._late import late
 
 if TYPE_CHECKING:
     from webtable._limits import ReadLimits
-    from webtable.formats.answer_files import ENDINGS, FORMATS, format_of, write, write_pages, write_rows
-    from webtable.formats.archives import Archived, write_wacz, write_warc
+    from webtable.formats.answer_files import ENDINGS, FORMATS, format_of, write, write_rows
+    from webtable.formats.archives import Archived, write_wacz
     from webtable.formats.compressed import lines_of
     from webtable.formats.exports import (
         CAPTURE_ENDINGS,
@@ -65,16 +65,14 @@ __all__ = [
     "write_captures",
     "write_dataset",
     "write_export",
-    "write_pages",
     "write_rows",
     "write_wacz",
-    "write_warc",
 ]
 
 _HOMES = {
     "webtable._limits": ("ReadLimits",),
-    "webtable.formats.answer_files": ("ENDINGS", "FORMATS", "format_of", "write", "write_pages", "write_rows"),
-    "webtable.formats.archives": ("Archived", "write_wacz", "write_warc"),
+    "webtable.formats.answer_files": ("ENDINGS", "FORMATS", "format_of", "write", "write_rows"),
+    "webtable.formats.archives": ("Archived", "write_wacz"),
     "webtable.formats.compressed": ("lines_of",),
     "webtable.formats.exports": (
         "CAPTURE_ENDINGS",

@@ -18,7 +18,7 @@ from webtable._files import atomic_file
 from webtable.display import harmless
 from webtable.display.values import harmless_json, rows_of
 from webtable.errors import InvalidArgument
-from webtable.page.json_lines import body_to_json, checked_fields, page_to_json
+from webtable.page.json_lines import body_to_json
 from webtable.page.page import Page
 from webtable.repository.answers.columns import PAGES, Column, Columns, column, column_names, columns_of
 from webtable.repository.answers.tabular import Tabular
@@ -131,18 +131,6 @@ class CountedRecords:
         for record in self._records:
             self.count += 1
             yield record
-
-
-def write_pages(pages: Iterable[Page], out: IO[bytes], fields: Iterable[str] | None = None) -> int:
-    """Write *pages* to *out* as JSON Lines, each as `page_to_json` makes it, and return their number.
-
-    *fields* limits the fields that are written; raises `UnknownColumn` for one that a page does not have.
-    """
-    names = None if fields is None else checked_fields(fields)
-    counted = CountedRecords(pages)
-    for page in counted:
-        out.write(page_to_json(page, names) + b"\n")
-    return counted.count
 
 
 # --- CSV --------------------------------------------------------------------------------------------------------------

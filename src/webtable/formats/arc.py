@@ -144,8 +144,8 @@ def _skip_version_block(stream: ByteStream, record: Record) -> None:
 
 def _read_block(stream: ByteStream, record: Record, options: WARCOptions) -> None:
     """Read the block of *record*; if it does not end where it says, go on to where the next record begins."""
-    most = min(record.size, 1 << 11)
-    if not stream.missing(most) and looks_like_html(stream.loaded(most)):
+    size = min(record.size, 1 << 11)
+    if not stream.missing(size) and looks_like_html(stream.loaded(size)):
         record.kind = "resource"  # the answer of a server of HTTP/0.9, which has no head
     block = read_block(stream, record, options)
     if not record.wrong and stream.settle() is None and not _ends_here(stream.loaded(FIRST_LINE)):

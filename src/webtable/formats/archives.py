@@ -1,9 +1,7 @@
-"""Writing the captures of a table as WARC files in a folder, with or without an index, or as one WACZ file."""
+"""Writing the captures of a table as one WACZ file; and what all files of captures are written with."""
 
 from __future__ import annotations
 
-import os
-import shutil
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,7 +14,7 @@ from zipfile import ZipFile, ZipInfo
 import msgspec
 
 from webtable._clock import clock
-from webtable._files import atomic_file, naming_errors, partial_path
+from webtable._files import atomic_file
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.formats.warc_out import MeasuredFile, WARCFiles, date_text, sha256, software, write_page_records
 from webtable.progress import counting
@@ -27,7 +25,7 @@ from webtable.repository.reading.scope import Scope, Site
 from webtable.repository.reading.temporary_tables import TemporaryTables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
     from os import PathLike
 
@@ -86,40 +84,6 @@ def check_file_bytes(file_bytes: int) -> None:
         raise InvalidArgument(f"file_bytes={file_bytes!r} must be a number of bytes above 0")
 
 
-def write_warc(
-    table: WebTable,
-    folder: str | PathLike[str],
-    site: Site | None = None,
-    *,
-    file_bytes: int = FILE_BYTES,
-    with_index: bool = False,
-    on_progress: Progress | None = None,
-) -> Archived:
-    """Write all captures that *table* keeps as WARC files into *folder*, and return what they hold.
-
-    The pages are those that `WebTable.pages` lists for *site*. *folder* must be new or empty; the files appear in it
-    when all of them are complete. A file ends with the record that makes it exceed *file_bytes* bytes. *with_index*
-    adds `index.cdxj`, the sorted index of all records. `read_pages` reads the files: stored in a new table, they make
-    the same pages and versions (docs/archives.md lists what a WARC file cannot keep). *on_progress* is called with how
-    many pages were written so far. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`, and `OSError`.
-    """
-    scope, folder = Scope.of(site), Path(folder).resolve()
-    check_file_bytes(file_bytes)
-    archived = Archived()
-    with _new_folder(folder) as part, TemporaryTables(_LINES, "BEGIN") as scratch:
-
-        def opened(name: str) -> IO[bytes]:
-            return (part / name).open("xb")
-
-        files = WARCFiles(opened, file_bytes, _indexed(scratch) if with_index else None, archived.add)
-        pages = each_page(table, scope, archived, on_progress)
-        _fill(files, pages, failed_fetches(table, scope), archived, lambda _: None)
-        if with_index:
-            with opened(INDEX) as index:
-                index.writelines(_sorted(scratch))
-    return archived
-
-
 def write_wacz(
     table: WebTable,
     file: str | PathLike[str],
@@ -130,9 +94,10 @@ def write_wacz(
 ) -> Archived:
     """Write all captures that *table* keeps as one WACZ file, which players such as ReplayWeb.page open.
 
-    It has the WARC files of `write_warc`, their index, and a list of the pages; *table*, *site*, *file_bytes* (bytes)
-    and *on_progress* are those of `write_warc`. It replaces an earlier file when it is complete. Returns counts of what
-    it has. Raises as `write_warc` does, and `InvalidArgument` for a *file* in no directory.
+    It has WARC files that each end with the first record over *file_bytes* (bytes), their index, and a list of the
+    pages; *table*, *site* and *on_progress* are those of `write_export`. It replaces an earlier file when it is
+    complete. Returns counts of what it has. Raises `FullScanNeeded` as `write_export` does, and `InvalidArgument` for a
+    *file* in no directory.
     """
     scope, file = Scope.of(site), Path(file).resolve()
     check_file_bytes(file_bytes)
@@ -147,13 +112,22 @@ def write_wacz(
             archived.add(warc)
             package.add(f"archive/{warc.name}", warc)
 
-        def listed(page: Page) -> None:
-            if line := page_line(page, archived.pages):
-                scratch.run("INSERT INTO page VALUES (?, ?)", [archived.pages, line])
+        def indexed(line: bytes) -> None:
+            scratch.run("INSERT INTO line VALUES (?)", [line])
 
-        files = WARCFiles(package.open, file_bytes, _indexed(scratch), written)
-        pages = each_page(table, scope, archived, on_progress)
-        _fill(files, pages, failed_fetches(table, scope), archived, listed)
+        files = WARCFiles(package.open, file_bytes, indexed, written)
+        try:
+            for captures in each_page(table, scope, archived, on_progress):
+                _, newest = write_page_records(captures, files.write)
+                if line := page_line(newest, archived.pages):
+                    scratch.run("INSERT INTO page VALUES (?, ?)", [archived.pages, line])
+                archived.pages += 1
+            for failure in failed_fetches(table, scope):
+                files.write_failed(failure)
+            files.close()
+        finally:
+            files.abandon()
+        archived.records, archived.incomplete = files.records, files.incomplete
         package.write("indexes/index.cdx", _sorted(scratch))
         lines = (line for (line,) in scratch.rows("SELECT line FROM page ORDER BY number"))
         package.write("pages/pages.jsonl", chain([_PAGES_HEADER], lines))
@@ -171,55 +145,9 @@ def sorted_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
         yield from _sorted(scratch)
 
 
-def _indexed(scratch: TemporaryTables) -> Callable[[bytes], object]:
-    return lambda line: scratch.run("INSERT INTO line VALUES (?)", [line])
-
-
 def _sorted(scratch: TemporaryTables) -> Iterator[bytes]:
     # A player finds a line by bisection. SQLite sorts on disk if there are many.
     return (line for (line,) in scratch.rows("SELECT line FROM line ORDER BY line"))
-
-
-def _fill(
-    files: WARCFiles,
-    pages: Iterable[Iterator[Page]],
-    failures: Iterable[FailedFetch],
-    archived: Archived,
-    listed: Callable[[Page], None],
-) -> None:
-    """Write the captures of *pages* and *failures* into *files*; *listed* is called with each page's newest capture."""
-    try:
-        for captures in pages:
-            _, newest = write_page_records(captures, files.write)
-            listed(newest)
-            archived.pages += 1
-        for failure in failures:
-            files.write_failed(failure)
-        files.close()
-    finally:
-        files.abandon()
-    archived.records, archived.incomplete = files.records, files.incomplete
-
-
-@contextmanager
-def _new_folder(folder: Path) -> Iterator[Path]:
-    """Give a folder whose files are moved to *folder* at the end of the block; it is removed if the block fails."""
-    is_there = folder.is_dir()
-    if (folder.exists() and not is_there) or (is_there and any(folder.iterdir())):
-        raise InvalidArgument(f"{folder}: it exists already; name a new or empty directory")
-    # Inside an existing empty folder, which may be a separate file system: files can be moved within one only.
-    part = folder / f".{os.getpid()}.part" if is_there else partial_path(folder)
-    try:
-        with naming_errors(folder):
-            part.mkdir()
-            yield part
-            if is_there:
-                for file in sorted(part.iterdir()):
-                    file.replace(folder / file.name)
-            else:
-                part.rename(folder)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
 
 
 # --- WACZ: "Web Archive Collection Zipped" of Webrecorder, version 1.1.1 ----------------------------------------------

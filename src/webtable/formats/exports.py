@@ -267,7 +267,14 @@ def index_name(name: str) -> str:
     return f"{name.partition('.')[0]}.cdxj"
 
 
-def digest_of(file: BinaryIO) -> str:
+def synced(file: IO[bytes]) -> tuple[int, str]:
+    """Write all of the open *file* to the disk, and return its size in bytes and its SHA-256."""
+    file.flush()
+    os.fsync(file.fileno())
+    return os.fstat(file.fileno()).st_size, digest_of(file)
+
+
+def digest_of(file: IO[bytes]) -> str:
     """Return the SHA-256 of *file*, as `sha256sum` prints it, and leave it at its end; raises `OSError`."""
     # What is open to be written can be read by its descriptor.
     with os.fdopen(os.dup(file.fileno()), "rb") as readable:
@@ -569,11 +576,10 @@ class NumberedFiles:
         ):
             kind = KINDS[self._form](file, name) if index is None else WARCFile(file, name, index.write)
             counts, following = self._fill(file, kind, page, pages)
-            for written in filter(None, (index, file)):
-                written.flush()
-                os.fsync(written.fileno())
-            size = os.fstat(file.fileno()).st_size
-            digest = digest_of(file)
+            if index is not None:
+                index.flush()
+                os.fsync(index.fileno())
+            size, digest = synced(file)
         entry = ExportFile(name, size, digest, counts.pages, counts.captures, counts.last, counts.largest)
         return NumberedFile(entry, counts.incomplete), following
 
@@ -897,9 +903,7 @@ def _write_failed(folder: Folder, failures: Iterator[FailedFetch]) -> ExportFail
         warc = WARCFile(file, FAILED)
         for number, failure in enumerate(chain([first], failures), 1):  # noqa: B007 - used after the loop
             warc.add_failed(failure)
-        file.flush()
-        os.fsync(file.fileno())
-        return ExportFailures(os.fstat(file.fileno()).st_size, digest_of(file), number)
+        return ExportFailures(*synced(file), number)
 
 
 def _write_index(folder: Folder, names: Sequence[str]) -> ExportIndex:
@@ -912,9 +916,7 @@ def _write_index(folder: Folder, names: Sequence[str]) -> ExportIndex:
 
     with folder.replacing(INDEX) as index:
         index.writelines(sorted_lines(lines()))
-        index.flush()
-        os.fsync(index.fileno())
-        return ExportIndex(os.fstat(index.fileno()).st_size, digest_of(index))
+        return ExportIndex(*synced(index))
 
 
 def _written_part(

@@ -144,10 +144,10 @@ def read_table(
 
     def captures() -> list[Page | FailedFetch]:
         text = lines.record(is_quoted=not is_escaped)
-        most = len(columns) + 1  # a line may have millions
-        values = text.split("\t", len(columns)) if is_escaped else _values(text, delimiter, most)
+        limit = len(columns) + 1  # a line may have millions
+        values = text.split("\t", len(columns)) if is_escaped else _values(text, delimiter, limit)
         if len(values) != len(columns):
-            more = "more" if len(values) == most else f"{len(values):,}"
+            more = "more" if len(values) == limit else f"{len(values):,}"
             raise Damaged(f"it has {more} columns, and the header line {len(columns):,}")
         if is_escaped:
             values = [_ESCAPE.sub(lambda escape: _ESCAPED.get(escape[1], escape[0]), value) for value in values]
@@ -171,10 +171,10 @@ def read_table(
         )
 
 
-def _values(text: str, delimiter: str, most: int = sys.maxsize) -> list[str]:
+def _values(text: str, delimiter: str, limit: int = sys.maxsize) -> list[str]:
     values: list[str] = []
     at = 0
-    while len(values) < most and (field := _FIELD[delimiter].match(text, at)) is not None:
+    while len(values) < limit and (field := _FIELD[delimiter].match(text, at)) is not None:
         values.append(field[2] if field[1] is None else field[1].replace('""', '"'))
         at = field.end()
         if not field[3]:

@@ -10,7 +10,6 @@ The folder may be somebody else's: it is read and written as a `Folder`, and no 
 
 from __future__ import annotations
 
-import os
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -29,7 +28,7 @@ from webtable._clock import clock
 from webtable._files import Folder, naming_errors
 from webtable.errors import DamagedRow, FormatError, InvalidArgument
 from webtable.formats.archives import check_file_bytes
-from webtable.formats.exports import digest_of, locked_folder, sealed_bytes, write_sealed
+from webtable.formats.exports import locked_folder, sealed_bytes, synced, write_sealed
 from webtable.formats.warc_out import software
 from webtable.repository.answers.arrow import BATCH_ROWS, GROUP_BYTES, GROUP_ROWS, arrow, new_file, type_of
 from webtable.repository.answers.columns import PAGES
@@ -238,10 +237,7 @@ class _OpenFile:
         self.write_group()
         with naming_errors(self._path), self._file:
             self._writer.close()
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            size = os.fstat(self._file.fileno()).st_size
-            return DatasetFile(self._name, self._rows, size, digest_of(self._file))
+            return DatasetFile(self._name, self._rows, *synced(self._file))
 
     def abandon(self) -> None:
         """Close the file, which will not be used."""
@@ -286,9 +282,7 @@ class DatasetWriter:
         with self._incoming, self._incoming.folder(LISTINGS, make=True) as listings:
             with listings.making(self._listing.rpartition("/")[2]) as self._lines:
                 self._write(pages, on_progress)
-                self._lines.flush()
-                os.fsync(self._lines.fileno())
-                listing_digest = digest_of(self._lines)
+                _, listing_digest = synced(self._lines)
             export = DatasetExport(
                 webtable=software().partition(" ")[2],
                 begun=self._manifest.moment,

@@ -10,13 +10,13 @@ import msgspec
 
 from webtable.errors import FormatError, InvalidArgument
 from webtable.formats.compressed import lines_of
-from webtable.repository.record_columns import RecordColumns
+from webtable.repository.keyed_table.columns import RecordColumns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from webtable.repository.keyed_table import KeyedTable
+    from webtable.repository.keyed_table.table import KeyedTable
 
 
 def read_records(

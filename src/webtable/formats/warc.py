@@ -681,16 +681,16 @@ def fetch_fields(block: bytes) -> dict[str, Any]:
     {'depth': 2, 'referrer': 'https://example.com/', 'duration': 42}
     """
     fields = http.parse_record_fields(b"\n" + block[:_MOST_OF_METADATA])
-    said: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     hops = _HOPS.fullmatch(fields.get("hopsfromseed", "" if "seed" in fields else "+"))
     if hops is not None:
-        said["depth"] = int(hops[1] or 0) + len(hops[2])
+        facts["depth"] = int(hops[1] or 0) + len(hops[2])
     if (via := _target_uri(fields.get("via", ""))).lower().startswith(("http://", "https://")):
-        said["referrer"] = via
+        facts["referrer"] = via
     duration = fields.get("fetchtimems", "")
     if duration.isascii() and duration.isdecimal() and len(duration) < 16:
-        said["duration"] = int(duration)
-    return said
+        facts["duration"] = int(duration)
+    return facts
 
 
 def check_block(stream: ByteStream, record: Record, options: WARCOptions) -> None:

@@ -481,7 +481,7 @@ class WARCFiles:
         self,
         opened: Callable[[str], AbstractContextManager[IO[bytes]]],
         file_bytes: int,
-        indexed: Callable[[bytes], object] | None,
+        indexed: Callable[[bytes], object],
         written: Callable[[MeasuredFile], None],
     ) -> None:
         self._opened = opened

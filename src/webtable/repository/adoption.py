@@ -35,7 +35,7 @@ from webtable.repository.copying import (
     walked,
 )
 from webtable.repository.journal import Journal
-from webtable.repository.keyed_table import cell_name
+from webtable.repository.keyed_table.records import cell_name
 from webtable.repository.maintenance.create import StoredWebTable
 from webtable.repository.page_storage.cells import cells_of, together
 from webtable.repository.writing.batch import BatchWriter

@@ -19,7 +19,6 @@ from webtable.errors import DamagedRow, FormatError, InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from os import PathLike
-    from types import TracebackType
 
 State = TypeVar("State", bound=msgspec.Struct)
 
@@ -148,9 +147,7 @@ class Journal(Generic[State]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -159,16 +159,16 @@ def _value_text(value: OptionValue, name: str) -> str:
     return "default" if value is None else option_text(value)
 
 
-def plan(wanted: TableSchema, found: TableSchema | None, unread: frozenset[str] = frozenset()) -> Plan:
-    """Return the changes that turn the table *found* (None if there is no table) into *wanted*.
+def plan(wanted: TableSchema, existing: TableSchema | None, unread: frozenset[str] = frozenset()) -> Plan:
+    """Return the changes that turn the table *existing* (None if there is no table) into *wanted*.
 
-    Options named in *unread* could not be read and are not compared. Families that only *found* has stay as they are,
-    and so do its regions, which HBase splits as the table grows.
+    Options named in *unread* could not be read and are not compared. Families that only *existing* has stay as they
+    are, and so do its regions, which HBase splits as the table grows.
     """
     # Nothing is removed: families that are not wanted may hold what somebody else has stored.
-    if found is None:
+    if existing is None:
         return Plan(wanted, create=True)
-    present = {family.name: family for family in found.families}
+    present = {family.name: family for family in existing.families}
     changes = []
     for family in wanted.families:
         there = present.get(family.name)
@@ -180,6 +180,6 @@ def plan(wanted: TableSchema, found: TableSchema | None, unread: frozenset[str] 
         if there is None or options:
             changes.append(FamilyChange(family, there, options))
     # Split keys of an existing table are not compared: it has been split by its growth since.
-    regions = len(found.split_keys) + 1
+    regions = len(existing.split_keys) + 1
     is_other = bool(wanted.split_keys) and regions != len(wanted.split_keys) + 1
     return Plan(wanted, changes=tuple(changes), regions=regions if is_other else None)

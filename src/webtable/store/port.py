@@ -51,7 +51,6 @@ from webtable.store.rows import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from types import TracebackType
 
     from webtable.schema import FamilySchema, TableSchema
     from webtable.store.url import StoreURL
@@ -258,9 +257,7 @@ class Store(OptionalCalls, abc.ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -123,9 +123,9 @@ def test_the_first_rows_are_as_many_as_asked_for_however_wide_they_are(
     for name in (b"a", b"b"):
         store.write(table, [put(space(b"%b%d" % (name, number)), value=wide) for number in range(6)])
 
-    found = store.first_rows(table, [space.range(b"a", b"b"), space.range(b"b", b"c")], 6, reverse=reverse)
+    pieces = store.first_rows(table, [space.range(b"a", b"b"), space.range(b"b", b"c")], 6, reverse=reverse)
 
-    assert [len(rows) for rows in found] == [6, 6]
+    assert [len(rows) for rows in pieces] == [6, 6]
 
 
 def test_rows_come_in_byte_order(store: Store, table: str, space: Space) -> None:
@@ -360,8 +360,8 @@ def test_an_open_end_is_the_end_of_the_table(store: Store, new_table: Callable[.
     store.write(table, [put(key) for key in keys])
 
     def scanned(start, stop):
-        found = [row.key for row in store.scan(table, [KeyRange(start, stop)], reverse=reverse)]
-        return found[::-1] if reverse else found
+        row_keys = [row.key for row in store.scan(table, [KeyRange(start, stop)], reverse=reverse)]
+        return row_keys[::-1] if reverse else row_keys
 
     assert scanned(b"", b"") == keys
     assert scanned(b"", b"b") == keys[:2]
@@ -400,9 +400,9 @@ def test_a_long_scan_gives_each_row_once_and_in_order(
     for batch in range(0, 3000, 1000):
         fill(store, table, space, names[batch : batch + 1000])
 
-    found = names_of(space, store.scan(table, [space.range()], Wanted(keys_only=keys_only), reverse=reverse))
+    scanned = names_of(space, store.scan(table, [space.range()], Wanted(keys_only=keys_only), reverse=reverse))
 
-    assert found == (names[::-1] if reverse else names)
+    assert scanned == (names[::-1] if reverse else names)
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -469,18 +469,20 @@ def test_a_scan_goes_on_where_it_was_while_rows_come_and_go(
     scan = store.scan(table, [space.range()], reverse=reverse)
     order = names[::-1] if reverse else names
 
-    found = names_of(space, itertools.islice(scan, 10))
-    last = int(found[-1])
-    store.write(table, [Delete(space(found[-1]), 5000), Delete(space(order[10]), 5000), Delete(space(order[-1]), 5000)])
+    scanned = names_of(space, itertools.islice(scan, 10))
+    last = int(scanned[-1])
+    store.write(
+        table, [Delete(space(scanned[-1]), 5000), Delete(space(order[10]), 5000), Delete(space(order[-1]), 5000)]
+    )
     fill(store, table, space, [b"%04d" % i for i in range(1, 2000, 2)])
-    found += names_of(space, scan)
+    scanned += names_of(space, scan)
 
-    assert len(found) == len(set(found))
-    assert found == sorted(found, reverse=reverse)
+    assert len(scanned) == len(set(scanned))
+    assert scanned == sorted(scanned, reverse=reverse)
     gone = {order[10], order[-1]}
-    assert set(order) - gone <= set(found)
-    passed = {b"%04d" % i for i in (range(last, 2000) if reverse else range(last))} - set(found[:10])
-    assert not passed & set(found[10:])
+    assert set(order) - gone <= set(scanned)
+    passed = {b"%04d" % i for i in (range(last, 2000) if reverse else range(last))} - set(scanned[:10])
+    assert not passed & set(scanned[10:])
 
 
 def test_a_scan_may_be_left_before_its_end(store: Store, table: str, space: Space) -> None:
@@ -521,23 +523,23 @@ def test_the_first_rows_of_256_ranges_come_in_the_order_of_the_ranges(
     fill(store, table, space, [b"%02x:%d" % (salt, i) for salt in range(0, 256, 3) for i in range(5)])
     ranges = [space.range(b"%02x:" % salt, b"%02x;" % salt) for salt in range(256)][::-1]
 
-    found = store.first_rows(table, ranges, 2, reverse=reverse)
+    pieces = store.first_rows(table, ranges, 2, reverse=reverse)
 
-    assert len(found) == 256
+    assert len(pieces) == 256
     chosen = (4, 3) if reverse else (0, 1)
     expected = [[b"%02x:%d" % (salt, i) for i in chosen] if salt % 3 == 0 else [] for salt in range(256)][::-1]
-    assert [names_of(space, rows) for rows in found] == expected
-    assert found[0][0].value(b"one:a") == b"ff:%d" % chosen[0]
+    assert [names_of(space, rows) for rows in pieces] == expected
+    assert pieces[0][0].value(b"one:a") == b"ff:%d" % chosen[0]
 
 
 def test_first_rows_answer_each_range_by_itself(store: Store, table: str, space: Space) -> None:
     fill(store, table, space, [b"a", b"b", b"c"])
     ranges = [space.range(), space.range(b"b"), space.range(b"b"), space.range(b"b", b"b"), space.range(b"x")]
 
-    found = store.first_rows(table, ranges, 2)
+    first = store.first_rows(table, ranges, 2)
     last = store.first_rows(table, [*ranges, space.range(b"a", b"b")], 2, reverse=True)
 
-    assert [names_of(space, rows) for rows in found] == [[b"a", b"b"], [b"b", b"c"], [b"b", b"c"], [], []]
+    assert [names_of(space, rows) for rows in first] == [[b"a", b"b"], [b"b", b"c"], [b"b", b"c"], [], []]
     assert [names_of(space, rows) for rows in last] == [[b"c", b"b"], [b"c", b"b"], [b"c", b"b"], [], [], [b"a"]]
 
 
@@ -550,10 +552,10 @@ def test_the_first_rows_of_an_open_range_begin_at_the_end_of_the_table(
     store.write(table, [put(key) for key in keys])
     ranges = [KeyRange(), KeyRange(b"a"), KeyRange(b"", b"b")]
 
-    found = [[row.key for row in rows] for rows in store.first_rows(table, ranges, 2, reverse=reverse)]
+    row_keys = [[row.key for row in rows] for rows in store.first_rows(table, ranges, 2, reverse=reverse)]
 
     first, last = [keys[:2], keys[1:3], keys[:2]], [keys[:1:-1], keys[:1:-1], keys[1::-1]]
-    assert found == (last if reverse else first)
+    assert row_keys == (last if reverse else first)
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -563,9 +565,9 @@ def test_first_rows_give_fewer_than_the_limit_only_at_the_end_of_a_range(
     fill(store, table, space, [b"%d/%03d" % (i, j) for i in range(4) for j in range(120)])
     ranges = [space.range(b"%d/" % i, b"%d0" % i) for i in range(4)]
 
-    found = store.first_rows(table, ranges, 100, reverse=reverse)
+    pieces = store.first_rows(table, ranges, 100, reverse=reverse)
 
-    assert [len(rows) for rows in found] == [100] * 4
+    assert [len(rows) for rows in pieces] == [100] * 4
     assert [len(rows) for rows in store.first_rows(table, ranges, 200, reverse=reverse)] == [120] * 4
 
 
@@ -609,19 +611,19 @@ def test_the_first_columns_of_a_family_come_in_byte_order_with_their_newest_cell
 def test_a_range_of_columns_includes_its_start_and_leaves_out_its_stop(store: Store, table: str, space: Space) -> None:
     fill_row(store, table, space(b"k"), [b"a", b"a\x00", b"b", b"c", b"c\x00"])
 
-    def found(*keys, limit=9):
+    def qualifiers(*keys, limit=9):
         return qualifiers_of(columns_of(store, table, space(b"k"), b"three", KeyRange(*keys), limit=limit))
 
-    assert found(b"a\x00", b"c") == [b"a\x00", b"b"]
-    assert found(b"b") == [b"b", b"c", b"c\x00"]
-    assert found(b"", b"b") == [b"a", b"a\x00"]
-    assert found(b"a", b"", limit=2) == [b"a", b"a\x00"]
-    assert found(b"c", b"c") == found(b"d", b"b") == found(b"x") == found(limit=0) == []
+    assert qualifiers(b"a\x00", b"c") == [b"a\x00", b"b"]
+    assert qualifiers(b"b") == [b"b", b"c", b"c\x00"]
+    assert qualifiers(b"", b"b") == [b"a", b"a\x00"]
+    assert qualifiers(b"a", b"", limit=2) == [b"a", b"a\x00"]
+    assert qualifiers(b"c", b"c") == qualifiers(b"d", b"b") == qualifiers(b"x") == qualifiers(limit=0) == []
 
 
 def test_qualifiers_of_any_bytes_bound_a_range_of_columns(store: Store, table: str, space: Space) -> None:
     parts = [b"'", b"''", b"(", b")", b",", b" ", b"AND", b"\\", b"\x00", b"\xff", b":", b"\n", b"=", "é".encode()]
-    names = sorted({b"".join(some) for length in (1, 2) for some in itertools.product(parts, repeat=length)})
+    names = sorted({b"".join(chosen) for length in (1, 2) for chosen in itertools.product(parts, repeat=length)})
     fill_row(store, table, space(b"k"), names)
 
     for start, stop in zip(names[::7], names[20::7], strict=False):
@@ -633,12 +635,12 @@ def test_a_wide_row_is_read_in_pieces(store: Store, table: str, space: Space) ->
     names = [b"%05d" % i for i in range(2500)]
     fill_row(store, table, space(b"k"), names)
 
-    found, left = [], KeyRange()
-    while piece := columns_of(store, table, space(b"k"), b"three", left, limit=400):
-        found += piece
-        left = left.after(piece[-1][0].removeprefix(b"three:"))
+    cells, columns = [], KeyRange()
+    while piece := columns_of(store, table, space(b"k"), b"three", columns, limit=400):
+        cells += piece
+        columns = columns.after(piece[-1][0].removeprefix(b"three:"))
 
-    assert found == [(b"three:" + name, Cell(1000, name)) for name in names]
+    assert cells == [(b"three:" + name, Cell(1000, name)) for name in names]
 
 
 def test_columns_without_their_values_have_their_timestamps(store: Store, table: str, space: Space) -> None:
@@ -655,11 +657,11 @@ def test_fewer_columns_than_the_limit_are_the_last_however_large_they_are(
     cells = [NewCell(b"three:%02d" % i, 1000, bytes(200_000)) for i in range(40)]
     store.write(table, [Put(space(b"k"), cells)])
 
-    found = columns_of(store, table, space(b"k"), b"three", limit=30)
+    first = columns_of(store, table, space(b"k"), b"three", limit=30)
     rest = columns_of(store, table, space(b"k"), b"three", KeyRange(b"30"), limit=30)
 
-    assert [column for column, _ in found + rest] == [cell.column for cell in cells]
-    assert {len(cell.value) for _, cell in found + rest} == {200_000}
+    assert [column for column, _ in first + rest] == [cell.column for cell in cells]
+    assert {len(cell.value) for _, cell in first + rest} == {200_000}
 
 
 def test_columns_that_are_deleted_or_expired_do_not_come(store: Store, table: str, space: Space) -> None:
@@ -687,10 +689,10 @@ def test_many_rows_are_read_in_pieces_at_once(store: Store, table: str, space: S
     columns = [NewCell(column, 1000, b"v") for column in (b"three:a", b"three:b", b"three:c")]
     store.write(table, [Put(space(name), columns[: int(name) % 4]) for name in names])
 
-    found = store.read_cells(table, [space(name) for name in [*names[::-1], b"none", b"003"]], b"three", limit=2)
+    rows = store.read_cells(table, [space(name) for name in [*names[::-1], b"none", b"003"]], b"three", limit=2)
 
     expected = [[(cell.column, cell[1:]) for cell in columns[: int(name) % 4][:2]] for name in names]
-    assert found == [*expected[::-1], [], expected[3]]
+    assert rows == [*expected[::-1], [], expected[3]]
     assert store.read_cells(table, [], b"three", limit=2) == []
 
 
@@ -707,11 +709,11 @@ def test_rows_are_read_in_pieces_whatever_lies_between_them(store: Store, table:
     draw = random.Random(20261122)
     in_groups = [at for at in range(180) if at // 20 % 2]
 
-    for asked in (range(180), range(0, 180, 7), in_groups, draw.choices(range(200), k=90), [3], [1, 179]):
-        found = store.read_cells(table, [space(b"%03d" % at) for at in asked], b"three", limit=4, keys_only=True)
+    for places in (range(180), range(0, 180, 7), in_groups, draw.choices(range(200), k=90), [3], [1, 179]):
+        rows = store.read_cells(table, [space(b"%03d" % at) for at in places], b"three", limit=4, keys_only=True)
 
-        wide = [widths[at] if at < 180 else 0 for at in asked]
-        assert [qualifiers_of(cells) for cells in found] == [[b"%02d" % i for i in range(min(n, 4))] for n in wide]
+        wide = [widths[at] if at < 180 else 0 for at in places]
+        assert [qualifiers_of(cells) for cells in rows] == [[b"%02d" % i for i in range(min(n, 4))] for n in wide]
 
 
 def test_the_longest_row_key_is_read_in_pieces_too(store: Store, table: str, space: Space) -> None:
@@ -746,12 +748,12 @@ def test_a_row_that_contains_the_words_is_never_left_out(
 ) -> None:
     store.write(table, [put(space(b"k"), b"one:t", value.encode())])
 
-    for some in [*((word,) for word in words), tuple(words)]:
-        asked = Containing(b"one:t", some)
-        assert asked.holds(value.encode())
-        assert names_of(space, store.scan(table, [space.range()], Wanted(containing=asked))) == [b"k"], some
-        [first] = store.first_rows(table, [space.range()], 5, Wanted(keys_only=True, containing=asked))
-        assert names_of(space, first) == [b"k"], some
+    for chosen in [*((word,) for word in words), tuple(words)]:
+        containing = Containing(b"one:t", chosen)
+        assert containing.holds(value.encode())
+        assert names_of(space, store.scan(table, [space.range()], Wanted(containing=containing))) == [b"k"], chosen
+        [first] = store.first_rows(table, [space.range()], 5, Wanted(keys_only=True, containing=containing))
+        assert names_of(space, first) == [b"k"], chosen
 
 
 def test_of_any_texts_none_that_contains_the_words_is_left_out(
@@ -767,12 +769,13 @@ def test_of_any_texts_none_that_contains_the_words_is_left_out(
         assert store.write(table, [put(prefix + b"%02d" % i, b"one:t", value) for i, value in enumerate(encoded)])
         text = data.draw(st.sampled_from(encoded)).decode()
         at = data.draw(st.integers(0, len(text)))
-        for some in ((text[at : at + 3].swapcase(),), (text.lower()[at:],), tuple(words)):
-            asked = Containing(b"one:t", some)
-            found = {
-                row.key for row in store.scan(table, [KeyRange(prefix, prefix + b"\xff")], Wanted(containing=asked))
+        for chosen in ((text[at : at + 3].swapcase(),), (text.lower()[at:],), tuple(words)):
+            containing = Containing(b"one:t", chosen)
+            row_keys = {
+                row.key
+                for row in store.scan(table, [KeyRange(prefix, prefix + b"\xff")], Wanted(containing=containing))
             }
-            assert {prefix + b"%02d" % i for i, value in enumerate(encoded) if asked.holds(value)} <= found
+            assert {prefix + b"%02d" % i for i, value in enumerate(encoded) if containing.holds(value)} <= row_keys
 
     holds()
 
@@ -785,11 +788,13 @@ def test_rows_that_do_not_contain_the_words_are_left_out(
     values = {b"a": b"Alpha beta", b"b": b"beta", b"c": b"BETA alpha", b"d": b"alpha", b"f": b"alphabeta"}
     fill(store, table, space, [*values, b"e"], b"three:a")
     store.write(table, [put(space(name), b"one:t", value) for name, value in values.items()])
-    asked = Containing(b"one:t", ("alpha", "Beta"))
+    containing = Containing(b"one:t", ("alpha", "Beta"))
 
-    rows = list(store.scan(table, [space.range()], Wanted(columns, containing=asked), reverse=reverse))
-    keys = list(store.scan(table, [space.range()], Wanted(columns, keys_only=True, containing=asked), reverse=reverse))
-    [first] = store.first_rows(table, [space.range()], 9, Wanted(columns, containing=asked), reverse=reverse)
+    rows = list(store.scan(table, [space.range()], Wanted(columns, containing=containing), reverse=reverse))
+    keys = list(
+        store.scan(table, [space.range()], Wanted(columns, keys_only=True, containing=containing), reverse=reverse)
+    )
+    [first] = store.first_rows(table, [space.range()], 9, Wanted(columns, containing=containing), reverse=reverse)
 
     assert names_of(space, rows) == ([b"f", b"c", b"a"] if reverse else [b"a", b"c", b"f"])
     assert rows == first == store.read(table, [row.key for row in rows], Wanted(columns))
@@ -805,14 +810,14 @@ def test_a_row_with_the_words_but_none_of_the_columns_does_not_come(
     fill(store, table, space, [b"b", b"c"], b"one:0")
     fill(store, table, space, [b"c"], b"three:a")
 
-    def asked(name: str) -> Wanted:
+    def wanted(name: str) -> Wanted:
         return Wanted(columns, keys_only=keys_only, containing=Containing(b"one:t", (name,)))
 
-    rows = store.scan(table, [space.range()], asked("a"))
-    found = [names_of(space, store.scan(table, [space.range()], asked(name))) for name in "bc"]
+    rows = store.scan(table, [space.range()], wanted("a"))
+    names = [names_of(space, store.scan(table, [space.range()], wanted(name))) for name in "bc"]
 
     assert names_of(space, rows) == []
-    assert found == [[], [b"c"]]
+    assert names == [[], [b"c"]]
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -820,15 +825,15 @@ def test_limits_count_the_rows_that_contain_the_words(store: Store, table: str, 
     names = [b"%03d" % i for i in range(300)]
     store.write(table, [put(space(name), b"one:t", b"even" if int(name) % 2 else b"odd") for name in names])
     ranges = [space.range(b"%03d" % start, b"%03d" % (start + 50)) for start in range(0, 300, 50)]
-    asked = Containing(b"one:t", ("EVEN",))
+    containing = Containing(b"one:t", ("EVEN",))
 
-    rows = store.scan(table, ranges, Wanted(containing=asked), limit=60, reverse=reverse)
-    found = store.first_rows(table, ranges, 20, Wanted(containing=asked), reverse=reverse)
+    rows = store.scan(table, ranges, Wanted(containing=containing), limit=60, reverse=reverse)
+    firsts = store.first_rows(table, ranges, 20, Wanted(containing=containing), reverse=reverse)
 
     even = [name for name in names if int(name) % 2]
     assert names_of(space, rows) == (even[::-1] if reverse else even)[:60]
     pieces = [even[start : start + 25] for start in range(0, 150, 25)]
-    assert [names_of(space, rows) for rows in found] == [(piece[::-1] if reverse else piece)[:20] for piece in pieces]
+    assert [names_of(space, rows) for rows in firsts] == [(piece[::-1] if reverse else piece)[:20] for piece in pieces]
 
 
 def test_a_long_scan_for_words_gives_each_row_once_and_in_order(store: Store, table: str, space: Space) -> None:
@@ -844,9 +849,9 @@ def test_the_newest_value_is_what_contains_the_words(store: Store, table: str, s
     for name, values in ((b"now", (b"old", b"word")), (b"once", (b"word", b"new")), (b"gone", (b"old", b"word"))):
         store.write(table, [put(space(name), b"three:t", value, 1000 + i) for i, value in enumerate(values)])
     store.write(table, [Delete(space(b"gone"), 1000, [b"three:t"]), Delete(space(b"gone"), 1001, [b"three:t"])])
-    asked = Containing(b"three:t", ("word",))
+    containing = Containing(b"three:t", ("word",))
 
-    rows = list(store.scan(table, [space.range()], Wanted(versions=3, containing=asked)))
+    rows = list(store.scan(table, [space.range()], Wanted(versions=3, containing=containing)))
 
     assert names_of(space, rows) == [b"now"]
     assert cells_of(rows[0]) == {b"three:t": [(1001, b"word"), (1000, b"old")]}
@@ -855,12 +860,12 @@ def test_the_newest_value_is_what_contains_the_words(store: Store, table: str, s
 def test_in_a_time_range_its_newest_value_is_what_contains_the_words(store: Store, table: str, space: Space) -> None:
     for name, values in ((b"in", (b"word", b"new")), (b"out", (b"old", b"word"))):
         store.write(table, [put(space(name), b"three:t", value, 1000 + i) for i, value in enumerate(values)])
-    asked = Containing(b"three:t", ("word",))
+    containing = Containing(b"three:t", ("word",))
 
     for time_range in (TimeRange(0, 1001), TimeRange(500, 1001)):
         for keys_only in (False, True):
             rows = store.scan(
-                table, [space.range()], Wanted(time_range=time_range, keys_only=keys_only, containing=asked)
+                table, [space.range()], Wanted(time_range=time_range, keys_only=keys_only, containing=containing)
             )
             assert names_of(space, rows) == [b"in"]
 
@@ -1099,21 +1104,21 @@ def bad_mutations(space: Callable[[bytes], bytes], max_cell: int = 0) -> dict[st
 
 def test_a_cell_has_its_largest_size_and_not_a_byte_more(store: Store, table: str, space: Space) -> None:
     # 24 bytes are HBase's own: lengths, timestamp, type
-    most = store.capabilities.max_cell - 24 - len(space(b"k")) - len(b"onea")
+    max_value = store.capabilities.max_cell - 24 - len(space(b"k")) - len(b"onea")
 
     outcomes = store.write(
         table,
         [
-            put(space(b"k"), value=bytes(most)),
+            put(space(b"k"), value=bytes(max_value)),
             put(space(b"x")),
-            put(space(b"k"), value=bytes(most + 1), timestamp=2000),
+            put(space(b"k"), value=bytes(max_value + 1), timestamp=2000),
         ],
     )
 
     assert [type(outcome) for outcome in outcomes] == [type(None), type(None), StoreRefused]
     assert f"{store.capabilities.max_cell:,}" in str(outcomes[2])
     [row] = store.read(table, [space(b"k")])
-    assert len(row.value(b"one:a")) == most
+    assert len(row.value(b"one:a")) == max_value
 
 
 @pytest.mark.parametrize("kind", bad_mutations(lambda key: key))
@@ -1151,13 +1156,13 @@ def test_to_read_an_unknown_family_is_refused(store: Store, table: str, space: S
 def test_to_look_for_words_in_an_unknown_family_is_refused(
     store: Store, table: str, space: Space, columns: Any
 ) -> None:
-    asked = Containing(b"nix:a", ("word",))
+    containing = Containing(b"nix:a", ("word",))
 
     for keys_only in (False, True):
         with pytest.raises(StoreRefused, match="nix"):
-            list(store.scan(table, [space.range()], Wanted(columns, keys_only=keys_only, containing=asked)))
+            list(store.scan(table, [space.range()], Wanted(columns, keys_only=keys_only, containing=containing)))
         with pytest.raises(StoreRefused, match="nix"):
-            store.first_rows(table, [space.range()], 1, Wanted(columns, keys_only=keys_only, containing=asked))
+            store.first_rows(table, [space.range()], 1, Wanted(columns, keys_only=keys_only, containing=containing))
 
 
 def test_a_missing_table_is_said_to_be_missing(store: Store) -> None:
@@ -1243,8 +1248,8 @@ def test_a_store_serves_many_threads(store: Store, table: str, space: Space) -> 
         for batch in range(0, 60, 20):
             fill(store, table, space, mine[batch : batch + 20])
             assert store.read(table, [space(mine[batch])])[0].value(b"one:a") == mine[batch]
-        found = list(store.scan(table, [space.range(b"%02d/" % number, b"%02d0" % number)]))
-        return [row.value(b"one:a") for row in found] == mine
+        rows = list(store.scan(table, [space.range(b"%02d/" % number, b"%02d0" % number)]))
+        return [row.value(b"one:a") for row in rows] == mine
 
     with ThreadPoolExecutor(12) as threads:
         results = list(threads.map(work, range(12)))
@@ -1286,16 +1291,16 @@ def test_a_table_is_described_as_it_was_created(store: Store, new_table: Callabl
     )
     name = new_table(*families)
 
-    found = store.describe(name)
+    described = store.describe(name)
 
-    assert found.schema.name == name
+    assert described.schema.name == name
     for family in families:
-        unread = {option: getattr(family, option) for option in found.unread if option != "split_keys"}
-        shown = found.schema.family(family.name)
+        unread = {option: getattr(family, option) for option in described.unread if option != "split_keys"}
+        shown = described.schema.family(family.name)
         for option in ("versions", "ttl", "bloom", "in_memory", "block_cache"):
             if option not in unread:
                 assert getattr(shown, option) == getattr(family, option)
-    assert len(found.schema.families) == 3
+    assert len(described.schema.families) == 3
     tables = store.tables()  # once: other tests make tables in the same HBase meanwhile
     assert name in tables
     assert tables == sorted(tables)
@@ -1405,8 +1410,8 @@ def test_an_exception_out_of_what_is_done_together_comes_through(store: Store, t
         store.write(table, [put(space(b"a"))])
         1 / 0  # noqa: B018
 
-    found = names_of(space, store.scan(table, [space.range()]))
-    assert found == ([b"a"] if transaction is None else [])
+    names = names_of(space, store.scan(table, [space.range()]))
+    assert names == ([b"a"] if transaction is None else [])
     fill(store, table, space, [b"b"])
 
 
@@ -1463,9 +1468,9 @@ def model(mutations: Iterable[Mutation]) -> dict[bytes, dict[bytes, list[tuple[i
         hidden = max(
             [0, *itertools.chain.from_iterable(markers.get((row, scope), []) for scope in (b"", family + b":", column))]
         )
-        left = sorted((cell for cell in versions.items() if cell[0] > hidden), reverse=True)[: VERSIONS[family]]
-        if left:
-            rows.setdefault(row, {})[column] = left
+        visible = sorted((cell for cell in versions.items() if cell[0] > hidden), reverse=True)[: VERSIONS[family]]
+        if visible:
+            rows.setdefault(row, {})[column] = visible
     return rows
 
 
@@ -1491,11 +1496,15 @@ def test_a_store_shows_what_the_model_shows(store: Store, table: str, property_e
         assert shown(Wanted(versions=9), reverse=True) == sorted(expected.items(), reverse=True)
         assert [key for key, _ in shown(Wanted(keys_only=True))] == sorted(expected)
         for columns in ([b"three:"], [b"one:", b"three:b"], [b"three:a", b"three:b"]):
-            asked = {row for row, cells in expected.items() if any(c in columns or c[:-1] in columns for c in cells)}
-            assert [key for key, _ in shown(Wanted(columns, keys_only=True))] == sorted(asked)
+            row_names = {
+                row for row, cells in expected.items() if any(c in columns or c[:-1] in columns for c in cells)
+            }
+            assert [key for key, _ in shown(Wanted(columns, keys_only=True))] == sorted(row_names)
         containing = Containing(b"three:a", ("a",))
-        found = {row for row, cells in newest.items() if containing.holds(cells.get(b"three:a", [(0, None)])[0][1])}
-        assert found <= {key for key, _ in shown(Wanted(containing=containing))} <= set(newest)
+        containing_rows = {
+            row for row, cells in newest.items() if containing.holds(cells.get(b"three:a", [(0, None)])[0][1])
+        }
+        assert containing_rows <= {key for key, _ in shown(Wanted(containing=containing))} <= set(newest)
         pieces = [columns_of(store, table, prefix + row, b"three", limit=1) for row in ROWS]
         firsts = [[c for c in sorted(newest.get(row, {}).items()) if c[0].startswith(b"three")][:1] for row in ROWS]
         assert [[(column, [tuple(cell)]) for column, cell in cells] for cells in pieces] == firsts
@@ -1509,8 +1518,8 @@ def test_a_store_shows_what_the_model_shows(store: Store, table: str, property_e
 
 
 def versions_of(store: Store, table: str, row: bytes, column: bytes = b"three:a") -> list[int]:
-    [found] = store.read(table, [row], Wanted([column], versions=9))
-    return [cell.timestamp for cell in found.cells[column]] if found else []
+    [stored] = store.read(table, [row], Wanted([column], versions=9))
+    return [cell.timestamp for cell in stored.cells[column]] if stored else []
 
 
 def written_at(store: Store, table: str, row: bytes, *timestamps: int) -> None:
@@ -1591,8 +1600,8 @@ def test_what_a_store_tells_of_its_health_is_well_and_writes_nothing(
 
     checks = list(store.health(table))
 
-    assert [one for one in checks if one.state == "failed"] == []
-    assert len({one.check for one in checks}) == len(checks)
+    assert [check for check in checks if check.state == "failed"] == []
+    assert len({check.check for check in checks}) == len(checks)
 
 
 def test_the_free_space_of_a_store_is_a_part_of_its_space(store: Store) -> None:

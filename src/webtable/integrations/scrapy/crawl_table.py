@@ -114,9 +114,9 @@ def _methods(settings: BaseSettings) -> frozenset[str] | None:
 
 def _filter(settings: BaseSettings) -> URLFilter | None:
     """Return the filter of addresses, which may be given by its arguments, also in JSON."""
-    given = settings.get("WEBTABLE_URLS")
-    if given is None or isinstance(given, URLFilter):
-        return given
+    setting = settings.get("WEBTABLE_URLS")
+    if setting is None or isinstance(setting, URLFilter):
+        return setting
     arguments = _dictionary(settings, "WEBTABLE_URLS")
     if unknown := sorted(arguments.keys() - {field.name for field in fields(URLFilter)}):
         raise InvalidArgument(f"WEBTABLE_URLS: {unknown[0]!r} is not an argument of webtable.URLFilter")

@@ -20,7 +20,7 @@ from webtable.page.page import Page
 from webtable.repository.arguments import Progress
 from webtable.repository.context import TableContext
 from webtable.repository.full_text.upkeep import state
-from webtable.repository.keyed_table import KeyedTable, layout_of
+from webtable.repository.keyed_table.table import KeyedTable, layout_of
 from webtable.repository.maintenance.create import StoredWebTable
 from webtable.repository.maintenance.summary import sample_urls
 from webtable.repository.maintenance.verify import verified, wanted_to_verify

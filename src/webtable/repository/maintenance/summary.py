@@ -14,7 +14,7 @@ from webtable.page.page import Page
 from webtable.repository.context import TableContext
 from webtable.repository.hosts.entries import known_totals
 from webtable.repository.indexes.index import HOST
-from webtable.repository.keyed_table import KeyedTable
+from webtable.repository.keyed_table.table import KeyedTable
 from webtable.repository.questions.stats import PROGRESS_PAGES
 from webtable.repository.reading.page_counts import PageCounts, grouping
 from webtable.repository.upkeep.queue import Pending, RecountQueue

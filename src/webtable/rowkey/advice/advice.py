@@ -218,13 +218,13 @@ def advise(
     taken = refused.without(chain(first, stream), chosen[0])
     if not (first := list(islice(taken, 1))):
         raise InvalidArgument(f"keys must have a key to measure designs on: {refused.first}")
-    asked = question_set(chosen, first[0], questions)
+    requested = question_set(chosen, first[0], questions)
     sample = arrival_sample(chain(first, taken), most - most % 2)
     if any(design.takes_times for design in chosen):
         sample = sample._replace(items=in_time(sample.items))
     at_once = _at_once(sample, window)
     table = WrittenTable(regions, servers, at_once, CellSize(column, value_bytes))
-    judgements, items = _judged_alike(chosen, sample.items, table, asked, refused)
+    judgements, items = _judged_alike(chosen, sample.items, table, requested, refused)
     scope = scope_of(items, regions) if all(design.takes_urls for design in chosen) else None
     return Advice(
         designs=tuple(sorted(judgements, key=attrgetter("score"))),
@@ -239,7 +239,7 @@ def advise(
         skipped=refused.count,
         first_skipped=refused.first,
         scope=scope,
-        not_asked=asked.left_out,
+        not_asked=requested.left_out,
         holds_for=sentences_of(scope, regions, is_sampled=not sample.is_whole) if scope else (),
     )
 

@@ -117,8 +117,8 @@ def _dearness(cost: QuestionCost, rows: int) -> float:
 
 def _verdict(writes: Writes, costs: Sequence[QuestionCost]) -> str:
     """Return in a line what counts for and against a design: heat, ranges, and questions without an answer."""
-    asked = [cost for cost in costs if cost.weight]
-    ranges = [cost.ranges for cost in asked if cost.ranges is not None]
+    weighed = [cost for cost in costs if cost.weight]
+    ranges = [cost.ranges for cost in weighed if cost.ranges is not None]
     mean = sum(ranges) / len(ranges) if ranges else 0
     merits: list[str] = []
     faults: list[str] = []
@@ -128,10 +128,10 @@ def _verdict(writes: Writes, costs: Sequence[QuestionCost]) -> str:
     (faults if writes.is_hot else merits).append(share if writes.is_hot else "even writes")
     if ranges:
         (merits if mean < 2 else faults).append(f"{mean:,.0f} {_ranges(mean)} a question")
-    if len(ranges) < len(asked):
-        faults.append(f"{len(asked) - len(ranges)} of {plural(len(asked), 'question')} without an answer")
-    elif len(asked) > 1:
-        merits.append(f"an answer to all {len(asked)} questions")
+    if len(ranges) < len(weighed):
+        faults.append(f"{len(weighed) - len(ranges)} of {plural(len(weighed), 'question')} without an answer")
+    elif len(weighed) > 1:
+        merits.append(f"an answer to all {len(weighed)} questions")
     return "; ".join(
         f"{name} {', '.join(points)}" for name, points in (("for:", merits), ("against:", faults)) if points
     )

@@ -1,0 +1,1 @@
+"""Rows under any declared key: records, scans, the writer, and the table."""
