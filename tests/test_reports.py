@@ -538,7 +538,9 @@ def test_a_workbook_has_the_counts_of_all_findings_and_a_sheet_for_each_that_has
     assert ("pages", "5") in {row[:2] for row in overview}
     counts = {section.title: section.count for section in report.sections if not section.left_out}
     assert {row[0]: row[1] for row in overview}.items() >= counts.items()
-    assert ("Broken links", "webtable broken-links example.com") in {(row[0], row[3]) for row in overview}
+    fix = "Correct the links, or redirect their targets."
+    expected = ("Broken links", "high", fix, "webtable broken-links example.com")
+    assert expected in {(row[0], row[2], row[4], row[5]) for row in overview}
     assert book.sheetnames == ["Overview", *(section.title for section in report.sections if section.rows)]
     assert values(book["Broken links"]) == [
         ("status", "target", "links", "linked from"),

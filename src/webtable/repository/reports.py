@@ -276,7 +276,9 @@ class Report(ShowsItself):
             (
                 section.title,
                 None if section.left_out else section.count,
+                section.severity if section.fix else "",
                 section.left_out or section.about,
+                section.fix,
                 section.command,
             )
             for section in self.sections
@@ -413,7 +415,7 @@ def _shown(kind: Kind, value: object) -> object:
 # The limits are Excel's: https://support.microsoft.com/office/1672b34d-7043-467e-8e27-269d656771c3
 
 
-_OVERVIEW = ("finding", "found", "what it is", "command that lists all")
+_OVERVIEW = ("finding", "found", "severity", "what it is", "what to do", "command that lists all")
 _WIDTHS: Final[Mapping[Kind, int]] = {"url": 70, "urls": 70, "text": 45, "time": 18}
 _MAX_ROWS, _MAX_CELL, _MAX_LINKS, _MAX_LINK = 1_048_575, 32_767, 65_530, 2_079
 _EXCEL_ESCAPE = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)")
