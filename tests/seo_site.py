@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from shop import (
+from made_up_shop import (
     ARTICLES,
     HOST,
     IN_PAGES_SITEMAP,

@@ -260,7 +260,7 @@ def test_the_rows_of_the_queue_have_the_keys_of_the_page(held):
 
 
 def test_the_layout_is_stored_under_the_timestamp_of_the_page(held):
-    assert "The timestamp of `layout:json` is 2⁶² minus that of its moment" in section("The meta table")
+    assert "The timestamp of `layout:json` is 2⁶² minus that of its creation" in section("The meta table")
 
     (cell,) = next(row.cells[b"layout:json"] for row in held[0]["pages_meta"] if row.key == b"layout")
 

@@ -7,16 +7,19 @@ import io
 import json
 import re
 from datetime import UTC, datetime
+from operator import itemgetter
 
 import pyarrow.parquet
 import pytest
 
 import webtable
+from webtable._messages import Message
 from webtable.errors import InvalidArgument, UnknownColumn
-from webtable.formats import FORMATS, read_pages, write
+from webtable.formats import FORMATS, read_pages, write, write_rows
 from webtable.formats.answer_files import BINARY
 from webtable.page.page import Page
 from webtable.page.parts import Link
+from webtable.questions import column
 from webtable.rowkey.examples import LATEST_KEY
 
 FETCHED = datetime(2026, 3, 1, 10, 20, 30, 123_000, tzinfo=UTC)
@@ -170,6 +173,16 @@ def test_parquet_is_written_a_row_group_at_a_time(monkeypatch):
 
     assert len(set(sizes)) == 5
     assert pyarrow.parquet.read_table(io.BytesIO(out.getvalue())).num_rows == 50
+
+
+@pytest.mark.parametrize("chosen", TEXTS)
+def test_a_message_with_a_command_is_text_in_every_format(chosen):
+    out = io.BytesIO()
+    checks = [{"fix": Message("ask for the counts: ", "links refresh")}]
+
+    write_rows(checks, [column("fix", of=itemgetter("fix"))], out, chosen)
+
+    assert b"ask for the counts: links refresh" in out.getvalue()
 
 
 @pytest.mark.parametrize("name", ["pages.csv", "pages.tsv", "pages.jsonl", "PAGES.PARQUET"])

@@ -105,7 +105,7 @@ COMMANDS = [
     "create",
     "demo web",
     "ingest crawl.warc.gz --resume",
-    "export warcs all --format cdxj",
+    "export warcs all --format warc",
     "export exported all --format jsonl",
     "export crawl.wacz all",
     "audit example.com --html audit.html",

@@ -13,7 +13,7 @@ from languages import TEXTS
 from store_differences import on_every_store
 from webtable import Page
 from webtable.errors import InvalidArgument
-from webtable.formats import read_pages, write_captures, write_warc
+from webtable.formats import read_pages, write_captures
 from webtable.reports import compare
 
 DAY = 24 * 3600
@@ -194,11 +194,7 @@ def test_a_language_that_is_looked_for_in_the_text_from_now_on_is_no_change(site
 def test_facts_of_each_capture_come_back_from_an_export(site, new_url, tmp_path, ending):
     site.store(page(site, 30), page(site, 20, headers=NOINDEX), page(site, 10), page(site, 5))
     file = tmp_path / f"pages.{ending}"
-    if ending == "warc.gz":
-        write_warc(site.table, tmp_path / "archive", site.domain)
-        (file,) = (tmp_path / "archive").glob("*.warc.gz")
-    else:
-        write_captures(site.table, file, site.domain)
+    write_captures(site.table, file, site.domain)
 
     with webtable.open(new_url(), create=True, versions=None) as other:
         with other.writer() as writer:

@@ -344,7 +344,7 @@ def test_anchors_and_rel_are_kept(town):
     def given(path):
         return [(link.anchor, link.rel) for link in town.table.links.to(town.url(path))]
 
-    assert given("/a") == [("Ein Anker \u00fc", "nofollow ugc")]
+    assert given("/a") == [("Ein Anker \u00fc", "nofollow ugc"), ("again", "")]
     assert given("/b") == [("", "nofollow")]
     assert given("/c") == [("", "")]
 

@@ -8,8 +8,8 @@ from operator import attrgetter
 
 import pytest
 from exploring import explored
+from made_up_shop import product, store_shop
 from running import webtable_command
-from shop import product, store_shop
 
 import webtable
 from seo_site import BETWEEN, HOST, QUESTIONS, SITE, Question

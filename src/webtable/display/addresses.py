@@ -25,13 +25,13 @@ def decoded(url: str) -> str:
     """
 
     def letters(part: re.Match[str]) -> str:
-        text = unquote(part[0], errors="strict")
+        try:
+            text = unquote(part[0], errors="strict")
+        except UnicodeDecodeError:
+            return part[0]
         return text if text.isprintable() else part[0]
 
-    try:
-        return _ENCODED.sub(letters, url)
-    except UnicodeDecodeError:
-        return url
+    return _ENCODED.sub(letters, url)
 
 
 def address_of(url: str, host_before: str | None) -> tuple[list[tuple[str, str]], str | None]:

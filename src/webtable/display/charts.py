@@ -39,7 +39,7 @@ _FINE: Final = "non-scaling-stroke"
 def bar(share: float, label: str = "", kind: str = "value") -> Markup:
     """Return a bar that is filled up to *share*, from 0 to 1.
 
-    >>> bar(0.25)[-96:]
+    >>> bar(0.25)[-91:]
     'width="25.0" height="10" class="value" fill="currentColor" fill-opacity="0.6"></rect></svg>'
     """
     wide = round(100 * min(max(share, 0), 1), 2)

@@ -211,7 +211,15 @@ def _defused_with_quotes(text: str) -> str:
 # The body is in `body` if it is UTF-8, else in `body_base64`, so every body is restored byte for byte. Links are
 # `[url, anchor, rel, kind, position, times]`, moments ISO 8601.
 
-_encoder = msgspec.json.Encoder()
+
+def _plain(value: object) -> str:
+    """Return a message that names its command, or another kind of text, as text; all else msgspec knows by itself."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_plain)
 
 
 def _jsonl(records: Iterable[Any], columns: Sequence[Column], for_terminal: bool) -> Iterator[bytes]:
