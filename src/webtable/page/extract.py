@@ -137,7 +137,7 @@ class Outlinks:
                 target = targets[reference] = self._target(reference, targets)
             if not target:
                 continue
-            if target in last:
+            if last and target in last:
                 links[last[target]] += 1
                 continue
             rel = attributes.get("rel")
@@ -494,8 +494,8 @@ _MARKS = " ¶#§🔗"
 _COPIED = re.compile(
     rb"<(?=[abcefinstuABCEFINSTU])(?i:a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/>])[^>]*"
 )
-# A quoted value in which there is a ">".
-_GOES_ON = re.compile(rb"=\s*(?:\"[^\">]*|'[^'>]*)>")
+# A quoted value in which there is a ">". Possessive, as giving back could find nothing more: half of the time.
+_GOES_ON = re.compile(rb"=\s*+(?:\"[^\">]*+|'[^'>]*+)>")
 _COPY = 25
 """An element takes as much memory as so many characters of attributes."""
 _MAX_COPIES = 8_000_000
