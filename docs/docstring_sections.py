@@ -1,7 +1,8 @@
 """An extension of griffe, which reads docstrings for the site and the reference: it gives those of functions sections.
 
-Parameters come from the signature, with types and defaults, and with the sentences that begin with them; Returns from
-the annotation; Raises from sentences about errors; Example is what begins with `>>>`. Other sentences stay as they are.
+Parameters come from the signature, with types and defaults, and with the sentences that begin with them, or what their
+name and type mean in many functions; Returns from the annotation; Raises from sentences about errors; Example is what
+begins with `>>>`. Other sentences stay as they are.
 """
 
 from __future__ import annotations
@@ -19,6 +20,34 @@ _NAMES = re.compile(r"(?:[*`]{1,2}(\w+)[*`]{1,2}(?:, | and |, and )?)+")
 _NAME = re.compile(r"[*`]{1,2}(\w+)[*`]{1,2}")
 _RAISES = re.compile(r"^Raises |^`\w+`(?:(?:,| and| or) `\w+`)* (?:is|are) raised\b")
 _ITEM = re.compile(r"^- (?=[*`])", re.MULTILINE)
+
+
+# What many functions take, by name and type: sentences of their own say more, where there are any.
+_COMMON = {
+    ("site", "Site"): "which pages: a host with all hosts below it, a directory, one port, `HostOnly(…)`, or `ALL`.",
+    ("site", "Site | None"): "which pages, as a host, a directory, `HostOnly(…)` or `ALL`; None is all of the table.",
+    ("url", "str"): "the URL of a page; it is brought into its canonical form.",
+    ("urls", "URLFilter | None"): "which URLs are wanted, of those that would be in the answer.",
+    ("limit", "int | None"): "the most results; None is all of them.",
+    ("order", "str"): "the order of the results; `InvalidArgument` names those that there are.",
+    ("after", "str | None"): "the token (`next_token`) of a batch: the results after it come.",
+    ("columns", "Sequence[str] | None"): "the names of the columns that are read and shown; None is the usual ones.",
+    ("dry_run", "bool"): "whether nothing is written, and the same returned.",
+    ("workers", "int"): "how many processes do the work.",
+    ("threads", "int"): "how many threads do the work.",
+    ("on_progress", "Progress | None"): "called now and then with the number of rows so far.",
+    ("resume", "str | PathLike[str] | None"): "a file in which the state is kept, so that the same call goes on.",
+    ("since", "Moment | None"): "the first moment of the time range; None has no beginning.",
+    ("until", "Moment | None"): "the end of the time range, which is not in it; None is now.",
+    ("as_of", "Moment | None"): "the moment as of which it is answered; None is now.",
+    ("timeout", "float"): "seconds that the call may take.",
+    ("timeout", "float | None"): "seconds that the call may take; None is the time of the store.",
+    ("kinds", "LinkKinds"): "the kinds of links that count.",
+    ("max_depth", "int | None"): "the most links from where the crawl began; None has no limit.",
+    ("at_least", "float"): "the least share of their text that two pages have in common, from 0 to 1.",
+    ("limits", "ReadLimits"): "how much a file, a record and a page may take, in bytes and seconds.",
+    ("table", "WebTable"): "the table that is read.",
+}
 
 
 class DocstringSections(griffe.Extension):
@@ -53,6 +82,9 @@ def with_sections(function: griffe.Function, docstring: str) -> str:
                 elif not (description or number) or not _given_to(about, sentence):
                     left.append(sentence)
             description += [" ".join(left)] if left else []
+    for parameter in own:
+        if not about[parameter.name.lstrip("*")] and (text := _COMMON.get((parameter.name, str(parameter.annotation)))):
+            about[parameter.name].append(text)
     _refer(about, " ".join(description), function.parent)
     parts = [*description, *_parameters(own, about), *_returns(function)]
     if raises:

@@ -29,6 +29,9 @@ class Table:
         []
         """
 
+    def errors(self, site: Site | None = None, *, limit: int | None = None, after: str | None = None) -> None:
+        """Return the errors of *site*. *limit* is at most 10."""
+
     def close(self) -> None:
         """Close it."""
 '''
@@ -53,6 +56,13 @@ def test_a_function_has_its_parameters_with_types_defaults_and_their_sentences(t
         "- `limit: int = 20`: see `Table`.",
         "- `**more: int`",
     ]
+
+
+def test_what_many_functions_take_is_explained_unless_the_docstring_does(tmp_path):
+    lines = docstring(tmp_path, "errors").splitlines()
+
+    assert "- `limit: int | None = None`: *limit* is at most 10." in lines
+    assert "- `after: str | None = None`: the token (`next_token`) of a batch: the results after it come." in lines
 
 
 def test_it_has_what_it_returns_and_raises_and_its_example_in_a_fence(tmp_path):
