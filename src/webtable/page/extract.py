@@ -51,13 +51,15 @@ MAX_ANCHOR = 500
 # One search for all, the heading too, as each walks through the whole page. Names of attributes take less of it than
 # those of elements: what is not wanted (`<link href>`, `<img src>`) is left out afterwards. A header or footer of a
 # section is none of the page: https://www.w3.org/TR/html-aam-1.0/#el-header
-_SECTION = (
-    ":is(article, aside, main, nav, section, [role=article], [role=complementary], [role=main], [role=navigation], "
-    "[role=region])"
+# Each is named in full: the parser's `:not(:is(section) footer)` leaves out children of a section alone.
+_SECTIONS = (
+    *("article", "aside", "main", "nav", "section", "[role=article]", "[role=complementary]", "[role=main]"),
+    *("[role=navigation]", "[role=region]"),
 )
-_OTHERS = (
-    f"[http-equiv], [src], h1, nav, main, aside, [role], header:not({_SECTION} header), footer:not({_SECTION} footer)"
+_OF_PAGE = ", ".join(
+    f"{tag}:not({', '.join(f'{section} {tag}' for section in _SECTIONS)})" for tag in ("header", "footer")
 )
+_OTHERS = f"[http-equiv], [src], h1, nav, main, aside, [role], {_OF_PAGE}"
 _LINKS = f"[href], {_OTHERS}"
 # A jump inside the page is no link, and it is cheaper to leave it to the selector than to look at it.
 _LINKS_BUT_JUMPS = f'[href]:not([href^="#"]:not(base)), {_OTHERS}'

@@ -188,7 +188,7 @@ def _with_text_headers(page: Page) -> Page:
 
 def _are_links(*values: Sequence[object]) -> bool:
     *texts, times = values
-    numbers = [number for number in times if type(number) is int and 0 < number < 1 << 63]
+    numbers = [number for number in times if type(number) is int and 0 < number <= 10**9]
     return set(map(type, chain.from_iterable(texts))) <= {str} and len(numbers) == len(times)
 
 
