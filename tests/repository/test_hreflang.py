@@ -188,3 +188,18 @@ def test_wrong_arguments_are_refused(site):
         site.table.hreflang(site.domain, problem="gone")
     with pytest.raises(InvalidArgument, match="sitemap="):
         site.table.hreflang(site.domain, sitemap=3)
+
+
+@on_every_store
+def test_robots_txt_hides_no_problem_of_a_version_that_it_blocks(site):
+    named = [("en", "/en"), *((code, f"/no/{code}") for code in ("de", "fr", "it"))]
+    site.store(
+        site.page("/robots.txt", body=b"User-agent: *\nDisallow: /no/", content_type="text/plain", title=None),
+        page(site, "/en", named),
+        page(site, "/no/de", named, status=404),
+        page(site, "/no/fr", status=301, redirect_to=site.url("/en")),
+        page(site, "/no/it", named, head="<meta name=robots content=noindex>"),
+    )
+
+    problems = {target: problem for (path, _, target), problem in versions(site).items() if path == "/en"}
+    assert problems == {"/en": "", "/no/de": "error", "/no/fr": "redirect", "/no/it": "noindex"}

@@ -105,6 +105,16 @@ class StoredRobots:
             place = target
         return None
 
+    def index_status(self, page: Page) -> tuple[IndexStatus | None, str | None, RobotsTxt | None]:
+        """Return the index status of *page* for the bot and its reason, and the robots.txt that was asked for first.
+
+        Raises `DamagedRow`.
+        """
+        file = self.of(page.url, page.fetched_at)
+        if file is not None and not file.allows(page.url):
+            return "blocked", file.rule(page.url), file
+        return *page.index_status_for(self.bot), file
+
     def _stored_versions(self, url: str) -> History:
         return history(self._context, url, ())
 
@@ -210,17 +220,10 @@ class IndexabilityQuestion(ScopeQuestion[Indexability]):
         robots = StoredRobots(self.context, self.bot)
         for page in self.pages.pages(self.spec(expected), self.window.order, after, damage):
             try:
-                result = _indexability(page, robots)
+                verdict, reason, file = robots.index_status(page)
             except DamagedRow as exc:  # the robots.txt
                 damage.add(exc)
                 continue
+            result = Indexability(page, verdict, reason, None if file is None else file.fetched_at)
             if self.verdicts is None or result.verdict in self.verdicts:
                 yield result
-
-
-def _indexability(page: Page, robots: StoredRobots) -> Indexability:
-    file = robots.of(page.url, page.fetched_at)
-    robots_at = None if file is None else file.fetched_at
-    if file is not None and not file.allows(page.url):
-        return Indexability(page, "blocked", file.rule(page.url), robots_at)
-    return Indexability(page, *page.index_status_for(robots.bot), robots_at)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from webtable.page.page import Page
+    from webtable.page.parts import IndexStatus
     from webtable.page.sitemap import SitemapEntry
     from webtable.repository.answers.results import Window
     from webtable.repository.context import TableContext
@@ -262,7 +263,7 @@ class SitemapsQuestion(OfSitemaps[SitemapURL]):
 
     def rows(self, after: bytes | None, expected: int | None, damage: Damage) -> Iterator[SitemapURL]:
         with TemporaryTables(*TABLES) as scratch:
-            reading = SitemapReading(self, scratch, damage)
+            reading = _Reading(self, scratch, damage)
             reading.read_all()
             reading.look_back()
             rows = map(_Row._make, scratch.rows(_ROWS, (after or b"",)))
@@ -298,7 +299,6 @@ class SitemapReading:
     def __init__(self, question: OfSitemaps[Any], scratch: TemporaryTables, damage: Damage) -> None:
         self._question, self._scratch, self._damage = question, scratch, damage
         self._context: TableContext = question.context
-        self._robots = StoredRobots(question.context, BOT)
 
     def read_all(self) -> None:
         question, scratch = self._question, self._scratch
@@ -324,11 +324,12 @@ class SitemapReading:
     def entry(self, entry: SitemapEntry, place: bytes) -> None:
         """Take what is needed of an *entry* of a sitemap, whose URL is at *place*."""
 
+    def index_status(self, page: Page) -> tuple[IndexStatus | None, str | None]:
+        """Return the index status of *page*, and its reason."""
+        return page.index_status_for(BOT)
+
     def row(self, page: Page) -> tuple[object, ...]:
-        status, detail = page.index_status_for(BOT)
-        robots = self._robots.of(page.url, page.fetched_at)
-        if robots is not None and not robots.allows(page.url):
-            status, detail = "blocked", robots.rule(page.url)
+        status, detail = self.index_status(page)
         place, is_within = self._question.pages.by_url(page.url), self._question.is_within
         # What is beside the directory is not asked for, but may be named.
         is_indexable = status == "indexable" and (is_within is None or is_within(place))
@@ -352,21 +353,6 @@ class SitemapReading:
         for piece in pieces_of(places, None, FILES_AT_ONCE):
             pages = self._damage.sift(self._context.counted.read_each(self._keys(piece), question.fields))
             scratch.fill("pages", (self.row(page) for page in pages if page is not None), 8)
-
-    def look_back(self) -> None:
-        """Find when pages had other content last, where a lastmod depends on it and their metadata do not say it."""
-        rows = self._scratch.rows(_SEVERAL_CHANGES)
-        doubtful = (
-            place
-            for place, lastmod, before, changed in rows
-            if (period := period_of(lastmod)) and (before or 0) <= milliseconds(period.end) < changed
-        )
-        for places in pieces_of(doubtful, None, FILES_AT_ONCE):
-            for place, versions in zip(places, history_many(self._context, map(url_at, places)), strict=True):
-                dates = [milliseconds(version.fetched_at) for version in versions]
-                self._scratch.run(
-                    _CHANGED_AFTER, (place, max((date for date in dates if date < max(dates)), default=0))
-                )
 
     # --- Files --------------------------------------------------------------------------------------------------------
 
@@ -443,6 +429,32 @@ class SitemapReading:
             problems.append(f"an HTML page: {exc}" if is_html(page.content_type) else str(exc))
         if unusable:
             problems.append(plural(unusable, "invalid URL"))
+
+
+class _Reading(SitemapReading):
+    """Reads also what robots.txt forbids, and the dates that a lastmod is compared with."""
+
+    def __init__(self, question: OfSitemaps[Any], scratch: TemporaryTables, damage: Damage) -> None:
+        super().__init__(question, scratch, damage)
+        self._robots = StoredRobots(question.context, BOT)
+
+    def index_status(self, page: Page) -> tuple[IndexStatus | None, str | None]:
+        return self._robots.index_status(page)[:2]
+
+    def look_back(self) -> None:
+        """Find when pages had other content last, where a lastmod depends on it and their metadata do not say it."""
+        rows = self._scratch.rows(_SEVERAL_CHANGES)
+        doubtful = (
+            place
+            for place, lastmod, before, changed in rows
+            if (period := period_of(lastmod)) and (before or 0) <= milliseconds(period.end) < changed
+        )
+        for places in pieces_of(doubtful, None, FILES_AT_ONCE):
+            for place, versions in zip(places, history_many(self._context, map(url_at, places)), strict=True):
+                dates = [milliseconds(version.fetched_at) for version in versions]
+                self._scratch.run(
+                    _CHANGED_AFTER, (place, max((date for date in dates if date < max(dates)), default=0))
+                )
 
 
 def _why_not_read(page: Page | None, depth: int) -> str | None:
