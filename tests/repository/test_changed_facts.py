@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from itertools import permutations
 
 import msgspec
 import pytest
@@ -295,3 +296,19 @@ def test_a_page_that_is_not_stored_says_nothing_of_headers():
     bare = Page(url="https://example.com/", robots="noindex")
 
     assert (bare.from_headers, msgspec.structs.replace(bare, robots=None).from_headers) == ((), ())
+
+
+@on_every_store
+@pytest.mark.parametrize("order", [*permutations(range(3))], ids=str)
+def test_what_a_304_after_an_error_says_stays_whenever_the_content_between_comes(site, order):
+    captures = (
+        page(site, 30, status=404),
+        page(site, 20),
+        page(site, 10, body=None, status=304, headers=NOINDEX),
+    )
+    for number in order:
+        site.store(captures[number])
+
+    history = [(version.fetched_at, version.status, version.robots) for version in site.table.history(site.url("/a"))]
+    assert history == [(ago(site, 10), 200, "noindex"), (ago(site, 20), 200, None), (ago(site, 30), 404, None)]
+    assert site.table.get(site.url("/a")).robots == "noindex"

@@ -109,7 +109,9 @@ def events_of(stored: Stored) -> list[Event]:
         if version is not None:
             before = brought(version.capture)
             if follows:
-                own = _differing(said.get(before[:3], before[3]), before[3])
+                # What a 304 after an error says, it says by its own headers: no page comes before it.
+                is_empty = before[:3] == NO_CONTENT[:3]
+                own = _differing(NO_CONTENT[3] if is_empty else said.get(before[:3], before[3]), before[3])
             said[before[:3]] = before[3]
         elif is_newest and not follows:
             repeated = versions.get(page._content_at) if page._content_at else None
