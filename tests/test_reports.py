@@ -577,6 +577,23 @@ def test_a_comparison_is_a_workbook_too(table):
     assert values(book["Changed"])[1][3] == "Old → New"
 
 
+def test_a_page_that_was_empty_has_a_size_of_zero_in_a_workbook(table):
+    put(table, page("/", days=9), page("/", "<title>New</title>", days=1))
+
+    changed = workbook(compare(table, "example.com", since="7d"))["Changed"]
+
+    assert dict(zip(*values(changed), strict=True))["size"] == "0 → 18"
+
+
+def test_a_link_of_a_workbook_is_the_url_whatever_excel_escapes_in_a_cell(table):
+    put(table, page("/_x0041_/", "<p>x"))
+
+    cell = workbook(audit(table, "example.com"))["Without a heading"]["A2"]
+
+    assert cell.hyperlink.target == "https://example.com/_x0041_/"
+    assert cell.value == "https://example.com/_x005F_x0041_/"
+
+
 def test_an_empty_report_is_a_workbook_that_says_so(table):
     overview = values(workbook(audit(table, "example.com"))["Overview"])
 

@@ -435,11 +435,12 @@ def _workbook(sheets: Iterable[Sheet]) -> bytes:
     book, links = Workbook(write_only=True), 0
 
     def cell_of(sheet: Any, value: object, *, font: Font | None = None, is_link: bool = False) -> WriteOnlyCell:
-        cell = WriteOnlyCell(sheet, value)
-        if isinstance(value, str):
+        shown = _excel_value(value)
+        cell = WriteOnlyCell(sheet, shown)
+        if isinstance(shown, str):
             cell.data_type, cell.alignment = "s", top  # a text that begins with "=" would be a formula
             if is_link:
-                cell.hyperlink = value
+                cell.hyperlink = value  # Excel's escapes are those of cells alone
         if font:
             cell.font = font
         return cell
@@ -450,11 +451,11 @@ def _workbook(sheets: Iterable[Sheet]) -> bytes:
             sheet.column_dimensions[get_column_letter(number)].width = _WIDTHS.get(heading.kind, 12)
         sheet.freeze_panes = f"A{len(above) + 2}"
         for line in above:
-            sheet.append([cell_of(sheet, _excel_value(value)) for value in line])
+            sheet.append([cell_of(sheet, value) for value in line])
         sheet.append([cell_of(sheet, _words(heading.name), font=bold) for heading in headings])
         for row in islice(rows, _MAX_ROWS - len(above)):
             cells = []
-            for heading, value in zip(headings, map(_excel_value, row), strict=True):
+            for heading, value in zip(headings, row, strict=True):
                 is_link = heading.kind == "url" and links < _MAX_LINKS and _is_web_link(value)
                 links += is_link
                 cells.append(cell_of(sheet, value, is_link=is_link))
@@ -471,7 +472,7 @@ def _is_web_link(value: object) -> bool:
 def _excel_value(value: object) -> object:
     match value:
         case Pair():
-            return f"{_excel_value(value.before) or ''} → {_excel_value(value.after) or ''}"
+            return " → ".join("" if side is None else str(_excel_value(side)) for side in value)
         case datetime():
             return value.astimezone(UTC).replace(tzinfo=None)  # Excel's times have no zone
         case tuple():
