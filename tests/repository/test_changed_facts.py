@@ -147,6 +147,33 @@ def test_content_that_comes_late_is_what_a_304_with_a_header_had(site):
 
 
 @on_every_store
+@pytest.mark.parametrize("order", [*permutations(range(4))], ids=str)
+def test_a_304_says_what_its_headers_say_of_whatever_content_is_put_before_it_late(site, order):
+    captures = (
+        page(site, 40, headers=NOINDEX),
+        page(site, 30),
+        page(site, 20, body=None, status=304, headers=NOINDEX),
+        page(site, 10, body=None, status=304),
+    )
+    for number in order:
+        site.store(captures[number])
+
+    history = [(version.fetched_at, version.robots) for version in site.table.history(site.url("/a"))]
+    assert history == [(ago(site, 20), "noindex"), (ago(site, 30), None), (ago(site, 40), "noindex")]
+    assert site.table.get(site.url("/a")).robots == "noindex"
+
+
+@on_every_store
+def test_a_304_of_an_unknown_page_keeps_what_it_says_until_the_page_is_known(site):
+    site.store(page(site, 20, body=None, status=304, headers=NOINDEX), page(site, 10, body=None, status=304))
+
+    site.store(page(site, 30, status=404))
+
+    newest = site.table.history(site.url("/a"))[0]
+    assert (newest.fetched_at, newest.status, newest.robots) == (ago(site, 20), 304, "noindex")
+
+
+@on_every_store
 def test_a_capture_with_other_facts_that_is_put_again_changes_nothing(site):
     captures = [page(site, 30), page(site, 20, headers=NOINDEX), page(site, 10)]
     site.store(*captures)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from webtable.page.facts import repeated_facts
 from webtable.page.headers import Headers, freshened
 from webtable.page.page import BLANK, INHERITED_FROM_RESPONSE, Page, inherited, repeated_content
-from webtable.page.parts import SHARED
+from webtable.page.parts import SAID, SHARED
 from webtable.repository.page_storage.state import (
     DAMAGED_CAPTURE,
     Capture,
@@ -29,6 +29,7 @@ from webtable.repository.page_storage.timeline import (
     changes,
     dates_in,
     events_of,
+    following,
     is_bare,
     merged,
     own_facts,
@@ -38,8 +39,10 @@ from webtable.repository.page_storage.timeline import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
+
+    from webtable.page.parts import SharedFact
 
 
 # The date of a cell is the `fetched_at` of the page. So a capture that is stored twice changes nothing: a retry, a
@@ -71,7 +74,7 @@ def decide(page: Page, stored: Stored, ttl: int | None) -> list[PageWrite]:
     None) after half of their time to live, which is twice as long.
     """
     before = stored.page
-    follows = follows_others(page)
+    follows = following(page) if follows_others(page) else None
     if before is None:
         write = _first(page)
         return [write.dated(None, page.fetched_at, ttl, _noted(write, None, follows=follows))]
@@ -173,7 +176,7 @@ def _moved_on(page: Page, versions: Sequence[Version]) -> PageWrite | None:
     ]
     if not others:
         return None
-    if dates_in(page._unchanged).get(page.fetched_at) and others[0].capture.status < 400:
+    if dates_in(page._unchanged).get(page.fetched_at) is not None and others[0].capture.status < 400:
         return _again(_without(page, versions), page, others[0])  # a 304 has what the other writer has stored before it
     return PageWrite(_moved(page, versions), content_of=page)
 
@@ -215,13 +218,16 @@ def follows_others(page: Page) -> bool:
     return page.same_as is not None and page.digest is None and content_date(page) is None
 
 
-def _noted(write: PageWrite, before: Page | None, *, follows: bool) -> str | None:
-    """Return the dates of the captures that found the content unchanged, after *write*, which replaces *before*."""
+def _noted(write: PageWrite, before: Page | None, *, follows: Mapping[SharedFact, str] | None) -> str | None:
+    """Return the dates of the captures that found the content unchanged, after *write*, which replaces *before*.
+
+    *follows* is what the headers of a 304 say, None for another capture.
+    """
     at, text = write.page.fetched_at, None if before is None else before._unchanged
-    is_noted = follows or not write.with_content
+    is_noted = follows is not None or not write.with_content
     if before is None or at > before.fetched_at:
         return with_last(text, at, follows) if is_noted else text
-    return with_date(text, at, follows if is_noted else None)
+    return with_date(text, at, follows, is_noted=is_noted)
 
 
 def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | None) -> list[PageWrite]:
@@ -394,7 +400,8 @@ class _LateCapture:
         newest_at = self._newest.fetched_at
         writes = [write for event in events if event.at < newest_at and (write := self._version(event)) is not None]
         newest = self._newest_write(next((event for event in events if event.at == newest_at), None))
-        text = with_date(newest.page._unchanged, self._at, None if self._is_version(page) else self._follows)
+        follows = following(page) if self._follows else None
+        text = with_date(newest.page._unchanged, self._at, follows, is_noted=not self._is_version(page))
         marked = replace(
             newest.page,
             first_seen=_first_seen([self._at], self._newest),
@@ -444,7 +451,7 @@ class _LateCapture:
         if capture is self._page and not self._follows and self._repeated is None:
             return PageWrite(_changed(capture, 0))
         if content[:3] == NO_CONTENT[:3]:
-            return PageWrite(_changed(replace(capture, status=304, digest=None, size=None), 0))
+            return PageWrite(_changed(saying(replace(capture, status=304, digest=None, size=None), content[3]), 0))
         same = [version for version in self._versions if brought(version.capture) == content]
         is_own = self._own is not None and content[:3] == self._own[:3] and self._repeated is None
         if content == self._own or (is_own and not same):
@@ -457,8 +464,11 @@ class _LateCapture:
             # The newest until then, as an older one may have expired.
             version = next((version for version in same if version.at <= capture.fetched_at), same[-1])
             write = _again(capture, self._newest, version)
-        # Its own headers, where they are known, have been combined with what the HTML says.
-        return write if capture.headers else write._replace(page=saying(write.page, content[3]))
+        # What its own headers say, where they are known, has been combined with what the HTML says.
+        of_headers = following(capture) if capture.headers else {}
+        combined = brought(write.page)[3]
+        facts = [own if name in of_headers else now for name, own, now in zip(SAID, combined, content[3], strict=True)]
+        return write._replace(page=saying(write.page, tuple(facts)))
 
     def _has_cut_before(self) -> bool:
         """Whether the content of this capture is stored cut, or without its body, when it was there last."""
@@ -491,7 +501,12 @@ class _LateCapture:
         # Where a version is stored under its date, as of a 304 that restored what was before an error, it is replaced.
         if content == self._own and since == self._at and self._repeated is None and event.version is None:
             return PageWrite(replace(_with_content_of(own, self._page), _content_at=since), with_content=False)
-        return self._content(own, content) or kept
+        write = self._content(own, content) or kept
+        was = self._before.get(event.at)
+        # With another body its links are others too, which are written with a version.
+        if event.version is None and since in self._written and (was is None or was[:3] == content[:3]):
+            return write._replace(page=replace(write.page, _content_at=since), with_content=False)
+        return write
 
     def _changed_at(self) -> datetime | None:
         last = begins(self._before)

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
+
 from webtable._clock import milliseconds, moment_of
-from webtable.page.parts import SAID
+from webtable.page.parts import SAID, SHARED, SharedFact
 from webtable.repository.page_storage.state import Content, SaidFacts, Stored, Version, brought, capture_of
 
 if TYPE_CHECKING:
@@ -20,35 +22,50 @@ if TYPE_CHECKING:
 # --- Dates of captures that found the content unchanged ---------------------------------------------------------------
 #
 # Only the newest capture of a page has metadata, so without these dates a capture that is put late could not know
-# whether the content before it came back at once, or years later.
+# whether the content before it came back at once, or years later. What a 304 says by its own headers it says of
+# whatever was there before it, also of content that is put late.
 
 
 MOST_DATES = 100
 """How many such dates are kept of a page: 800 bytes, which each listing reads."""
 _LENGTH = 8
-_FOLLOWS = 1 << 47
+_DATE_BITS = 44
+"""Of 48: dates until the year 2527."""
+_FOLLOWS = 8
+"""The mark of a capture that had whatever was there before it; added to it the number of what its headers say."""
+_MOST_SETS, _MOST_CHARACTERS = 7, 4_096
+"""How many different sets of facts are kept of headers, in how much JSON: a server says the same with each 304."""
+_sets = msgspec.json.Decoder(list[dict[SharedFact, str]])
 
 
-def dates_in(text: str | None) -> dict[datetime, bool]:
-    """Return the dates in `Bookkeeping.unchanged`, each with whether that capture had whatever was there before it."""
-    whole = b64decode(text or "")
-    numbers = [int.from_bytes(whole[at : at + 6]) for at in range(0, len(whole), 6)]
-    return {moment_of(number & ~_FOLLOWS): bool(number & _FOLLOWS) for number in numbers}
+def dates_in(text: str | None) -> dict[datetime, Mapping[SharedFact, str] | None]:
+    """Return the dates in `Bookkeeping.unchanged`, each with what that capture followed.
 
-
-def with_date(text: str | None, at: datetime, follows: bool | None) -> str | None:
-    """Return the dates *text* with the capture *at* a moment; without it if *follows* is None.
-
-    *follows* says whether it had whatever was there before it.
+    That is None if it named its content. Otherwise it had whatever was there before it, and this is what its own
+    headers say.
     """
+    dates, _, json = (text or "").partition(",")
+    facts: list[dict[SharedFact, str]] = [{}, *(_sets.decode(json) if json else ())]
+    whole = b64decode(dates)
+    numbers = [int.from_bytes(whole[at : at + 6]) for at in range(0, len(whole), 6)]
+    marks = ((number & (1 << _DATE_BITS) - 1, number >> _DATE_BITS) for number in numbers)
+    return {moment_of(at): dict(facts[mark - _FOLLOWS]) if mark else None for at, mark in marks}
+
+
+def with_date(
+    text: str | None, at: datetime, follows: Mapping[SharedFact, str] | None, *, is_noted: bool = True
+) -> str | None:
+    """Return the dates *text* with the capture *at* a moment, which *follows* as in `dates_in`; or without it."""
     dates = dates_in(text)
     dates.pop(at, None)
-    return with_dates(dates if follows is None else {**dates, at: follows})
+    return with_dates({**dates, at: follows} if is_noted else dates)
 
 
-def with_last(text: str | None, at: datetime, follows: bool) -> str:
+def with_last(text: str | None, at: datetime, follows: Mapping[SharedFact, str] | None) -> str | None:
     """Do the same for a capture that is later than all others."""
-    return (text or "")[-_LENGTH * (MOST_DATES - 1) :] + _entry(at, follows)
+    if follows or (text and "," in text):
+        return with_date(text, at, follows)
+    return (text or "")[-_LENGTH * (MOST_DATES - 1) :] + _entry(at, 0 if follows is None else _FOLLOWS)
 
 
 def merged(text: str | None, other: str | None) -> str | None:
@@ -59,13 +76,24 @@ def merged(text: str | None, other: str | None) -> str | None:
     return with_dates({**dates_in(other), **dates})
 
 
-def with_dates(dates: Mapping[datetime, bool]) -> str | None:
+def with_dates(dates: Mapping[datetime, Mapping[SharedFact, str] | None]) -> str | None:
     """Return these *dates* as `dates_in` reads them, the newest hundred."""
-    return "".join(_entry(moment, dates[moment]) for moment in sorted(dates)[-MOST_DATES:]) or None
+    sets: list[Mapping[SharedFact, str]] = [{}]
+    entries: list[str] = []
+    for moment in sorted(dates)[-MOST_DATES:]:
+        follows = dates[moment]
+        if follows and follows not in sets and len(sets) <= _MOST_SETS:
+            sets.append(follows)
+        mark = 0 if follows is None else _FOLLOWS + (sets.index(follows) if follows in sets else 0)
+        entries.append(_entry(moment, mark))
+    json = msgspec.json.encode(sets[1:]).decode() if sets[1:] else ""
+    if len(json) > _MOST_CHARACTERS:
+        return with_dates({moment: follows and {} for moment, follows in dates.items()})
+    return "".join(entries) + (json and f",{json}") or None
 
 
-def _entry(at: datetime, follows: bool) -> str:
-    return b64encode((milliseconds(at) | (_FOLLOWS if follows else 0)).to_bytes(6)).decode()
+def _entry(at: datetime, mark: int) -> str:
+    return b64encode((milliseconds(at) | mark << _DATE_BITS).to_bytes(6)).decode()
 
 
 # --- Replaying --------------------------------------------------------------------------------------------------------
@@ -104,7 +132,8 @@ def events_of(stored: Stored) -> list[Event]:
     said: dict[tuple[object, ...], SaidFacts] = {}
     for at in sorted(dates):
         is_newest, version = at == page.fetched_at, versions.get(at)
-        follows = kinds.get(at, is_newest and is_bare(page))
+        note = kinds.get(at)
+        follows = note is not None or (is_newest and at not in kinds and is_bare(page))
         own: Mapping[int, str | None] = {}
         if version is not None:
             before = brought(version.capture)
@@ -120,9 +149,20 @@ def events_of(stored: Stored) -> list[Event]:
                 before = brought(repeated.capture)
         elif is_newest and is_bare(page):
             own = own_facts(page)
+        if note:
+            # It says what it repeats as well. Where it was put after content that HTML and headers say this of, it has
+            # what is known of both.
+            values = NO_CONTENT[3] if before is None else before[3]
+            places = {SAID.index(name): value for name, value in note.items()}
+            own = {**{place: values[place] or value for place, value in places.items()}, **own}
         if before is not None or follows:  # else the version that it repeats has been dropped
             events.append(Event(at, None if follows else before, version, own))
     return events
+
+
+def following(page: Page) -> dict[SharedFact, str]:
+    """Return what the headers of the 304 *page* say, as in `dates_in`."""
+    return {name: value for name in SHARED if (value := getattr(page, name))}
 
 
 def own_facts(page: Page) -> dict[int, str | None]:
