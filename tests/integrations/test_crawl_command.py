@@ -202,6 +202,25 @@ def test_a_depth_ends_the_crawl_so_many_links_from_where_it_began(depth, tmp_pat
     assert site.requested() == Counter([*near])
 
 
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_a_redirect_is_no_level_of_a_depth(depth, tmp_path):
+    answers = {
+        f"{SITE}/": moved("/home"),
+        f"{SITE}/home": page("/old"),
+        f"{SITE}/old": moved("/older"),
+        f"{SITE}/older": moved("/new"),
+        f"{SITE}/new": page("/deep"),
+        f"{SITE}/deep": page(),
+    }
+    depths = {"/": 0, "/home": 0, "/old": 1, "/older": 1, "/new": 1, "/deep": 2}
+    with serving(Site(answers)) as site:
+        crawl(tmp_path, site, SITE, "--depth", f"{depth}")
+
+    near = {path: far for path, far in depths.items() if far <= depth}
+    assert {path: fetched.depth for path, fetched in stored(tmp_path).items()} == near
+    assert site.requested() == Counter([*near])
+
+
 def test_a_crawl_with_a_depth_goes_on_from_what_the_table_has(tmp_path):
     with serving(Site(CHAIN)) as site:
         crawl(tmp_path, site, SITE, "--depth", "3", "--limit", "3")

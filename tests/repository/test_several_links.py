@@ -5,10 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from store_differences import on_every_store
 from webtable import Link, Page
+from webtable.errors import InvalidToken
 from webtable.page.parts import different_links
+from webtable.repository.answers import tokens
 
 # A followed text link stands behind an image link that is not followed.
 HTML = (
@@ -137,3 +140,26 @@ def test_given_links_are_bounded_like_those_of_html():
     )
     assert different_links(many) == (*many[:15], Link(url, "15", times=5))
     assert different_links(different_links(many)) == different_links(many)
+
+
+@on_every_store
+def test_a_zero_byte_in_a_text_of_a_link_is_a_replacement_character_and_moves_nothing(site):
+    links = (Link(site.url("/p"), "a\0b", "no\0follow"), Link(site.url("/p"), "second"))
+    site.store(site.page("/", age=1, outlinks=links))
+    site.store(site.page("/", age=0, outlinks=()))
+
+    texts = [(link.anchor, link.rel, link.kind) for link in site.table.links.to(site.url("/p"), past=True)]
+    assert texts == [("a\ufffdb", "no\ufffdfollow", "a"), ("second", "", "a")]
+
+
+def test_a_token_without_the_number_of_a_link_is_refused(shop):
+    def damaged(answer, place):
+        token = answer.token_after(next(iter(answer)))
+        return tokens._token(replace(tokens._position(token), place=place))
+
+    table, product, home = shop.table, shop.url("/p"), shop.url("/")
+    for place in (home.encode(), home.encode() + b"\0x"):
+        with pytest.raises(InvalidToken, match="after="):
+            list(table.links.to(product, after=damaged(table.links.to(product), place)))
+        with pytest.raises(InvalidToken, match="after="):
+            list(table.edges(home, order="storage", after=damaged(table.edges(home, order="storage"), place)))

@@ -92,7 +92,7 @@ class TableSpider(WebTableStart):
         self._sites = list(dict.fromkeys(_PORT.sub("", urlsplit(url).netloc) for url in self.start_urls))
         self._depth: Final = depth
         # All of a level come before those to which they link, so that the depth of each is the least one.
-        self._level = None if depth is None else min(depth, 1)
+        self._level = None if depth is None else 0
         """The depth of what the present pass requests, if that is limited."""
         self._left: float = math.inf if limit is None else limit
         self._sitemaps = deque(dict.fromkeys(urljoin(url, "/robots.txt") for url in start_urls if sitemaps))

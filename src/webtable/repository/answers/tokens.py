@@ -49,6 +49,14 @@ def number_of(place: bytes) -> int:
     return int(place)
 
 
+def last_number(place: bytes, separator: bytes) -> tuple[bytes, int]:
+    """Return *place* without the number at its end, after *separator*; raises `InvalidToken` if there is none."""
+    start, between, number = place.rpartition(separator)
+    if not between:
+        raise invalid_token(place)
+    return start, number_of(number)
+
+
 def invalid_token(token: object) -> InvalidToken:
     """Return the error for an invalid *token*."""
     return InvalidToken(f"after={shown(token)} is not a page token: give the token of an answer unchanged")

@@ -183,7 +183,7 @@ def _targets(page: Page, pages: ScopeRows) -> Iterator[tuple[bytes, bool]]:
     if page.status >= 400 or "nofollow" in rules or "none" in rules:
         return
     for link in links_of(page):
-        if link.kind in PAGE_KINDS and "nofollow" not in link.rel.split():
+        if link.kind in PAGE_KINDS and "nofollow" not in link.rel.lower().split():
             target = pages.by_any_url(link.url)
             if target is not None:
                 yield target, link.kind == "a"

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache, partial
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -201,8 +201,14 @@ def inlink_value(links: Sequence[Link]) -> bytes:
         f"{anchor}\0{rel}\0{'' if kind == 'a' else kind}\0{position}\0{'' if times == 1 else times}"
         for _, anchor, rel, kind, position, times in links
     ]
-    texts[-1] = texts[-1].rstrip("\0")
-    return "\0".join(texts).encode("utf-8", "replace")
+    text = "\0".join(texts)
+    if text.count("\0") != 5 * len(links) - 1:  # a caller's text has a zero byte, which HTML has U+FFFD for
+        return inlink_value([Link(*(_without_zeros(value) for value in link)) for link in links])
+    return text[: len(text) - len(texts[-1]) + len(texts[-1].rstrip("\0"))].encode("utf-8", "replace")
+
+
+def _without_zeros(value: Any) -> Any:
+    return value.replace("\0", "\ufffd") if isinstance(value, str) else value
 
 
 def links_in(url: str, value: bytes) -> list[Link]:

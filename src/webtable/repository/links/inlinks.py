@@ -12,6 +12,7 @@ from webtable.errors import DamagedRow
 from webtable.page.page import Page
 from webtable.repository.answers.columns import column, declared, page_in
 from webtable.repository.answers.listing import SITE, URL, Listing, ListingOption
+from webtable.repository.answers.tokens import last_number
 from webtable.repository.hosts.entries import host_meant
 from webtable.repository.indexes.index import LINK
 from webtable.repository.links.inlink_cells import (
@@ -317,12 +318,12 @@ def _since(
 
 
 def _source_of(place: bytes) -> bytes:
-    return place.rpartition(b"\0")[0]
+    return last_number(place, b"\0")[0]
 
 
 def _is_after(inlink: Inlink, place: bytes) -> bool:
-    source, _, number = place.rpartition(b"\0")
-    return inlink.source.encode() != source or inlink._number > int(number)
+    source, number = last_number(place, b"\0")
+    return inlink.source.encode() != source or inlink._number > number
 
 
 class _StoredInlink(NamedTuple):

@@ -16,7 +16,7 @@ from webtable.page.parts import PAGE_KINDS, Link, LinkKind
 from webtable.repository.answers.columns import PAGES, column, column_names, declared, fields_of, pages_with
 from webtable.repository.answers.listing import BY_URL, SITE, URL, Listing
 from webtable.repository.answers.results import Window
-from webtable.repository.answers.tokens import invalid_token
+from webtable.repository.answers.tokens import invalid_token, last_number
 from webtable.repository.indexes.index import HIGHEST_COUNT, LINK, STATUS, descending
 from webtable.repository.indexes.lookup import EntryReader, Lookup
 from webtable.repository.indexes.pages import IndexQuestion, SitePageOptions
@@ -414,8 +414,8 @@ class EdgesQuestion(ScopeQuestion[Edge]):
         else:
             row = source if order == "storage" else context.key.encode(url_at(source))
             begun = damage.sift(context.counted.read_each([row], ("outlinks",)))
-            target, _, number = rest_of_place.partition(_BETWEEN)
-            place = target.decode(), int(number)
+            target, number = last_number(rest_of_place, _BETWEEN)
+            place = target.decode("utf-8", "replace"), number
             of_page = _edges_of(page for page in begun if page)
             remaining = (edge for edge in of_page if (edge.target, edge._number) > place)
             edges = chain(remaining, _edges_of(rest))

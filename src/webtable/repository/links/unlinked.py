@@ -88,11 +88,13 @@ class Sources:
     host: bool = False
     kinds: Sequence[str] = PAGE_KINDS
     max_depth: int | None = None
-    """Only links of pages with a depth below this count."""
+    """Only links to a depth of at most this count."""
 
-    def are_near(self, page: Page) -> bool:
-        """Whether the depth of a linking *page* is one that counts."""
-        return self.max_depth is None or (page.depth is not None and page.depth < self.max_depth)
+    def count(self, page: Page, kind: str) -> bool:
+        """Whether links of this *kind* of *page*, and of its depth, count."""
+        if kind not in self.kinds:
+            return False
+        return self.max_depth is None or (page.depth is not None and _depth_to(page.depth, kind) <= self.max_depth)
 
     def have(self, url: str, source: bytes) -> bool:
         """Whether the page *source*, a URL as stored in an inlink, counts for *url*."""
@@ -107,6 +109,11 @@ class Sources:
         # After the host comes a `/`, or a `:` before a port: in between are only digits, and `;` comes next.
         hosts = [scheme + _host(url.encode()) for scheme in (b"http://", b"https://")]
         return [KeyRange(host + b"/", host + b";") for host in hosts]
+
+
+def _depth_to(depth: int, kind: str) -> int:
+    """Return the depth to which a link of this *kind* leads from *depth*: a redirect is no click."""
+    return depth if kind == "redirect" else depth + 1
 
 
 class Confirmation:
@@ -150,17 +157,15 @@ class Confirmation:
         for rows, page in zip(pages.values(), read, strict=True):
             if isinstance(page, DamagedRow):
                 self._damage.add(page)
-            elif page is not None and self._wanted.are_near(page):
-                links = (link for link in links_of(page) if link.kind in self._wanted.kinds)
+            elif page is not None:
+                links = (link for link in links_of(page) if self._wanted.count(page, link.kind))
                 linked |= _led_to(links, {urls[row]: row for row in rows})
         return linked
 
     def _is_linked(self, url: str) -> bool:
         inlinks = (self._inlinks.of(url, sources=sources) for sources in self._wanted.ranges(url))
         return any(
-            inlink.kind in self._wanted.kinds
-            and self._wanted.have(url, inlink.source.encode())
-            and (inlink.page is None or self._wanted.are_near(inlink.page))
+            self._wanted.have(url, inlink.source.encode()) and self._wanted.count(inlink.page or BLANK, inlink.kind)
             for of_range in inlinks
             for inlink in of_range
         )
@@ -400,14 +405,15 @@ class DiscoveredQuestion(ScopeQuestion[str]):
         targets = ((replace(BLANK, url=url), None) for url in urls)
         inlinks = InlinkReader(self.context, damage).of_each(targets, inside=None, expected=None)
         for url, links in groupby(inlinks, key=lambda link: link[0].url):
-            pages = (inlink.page for _, inlink in links if inlink.page and inlink.kind in self.kinds)
-            rank = min((self._rank(page) for page in pages if self._sources.are_near(page)), default=None)
+            inlinks_here = ((inlink.page, inlink.kind) for _, inlink in links if inlink.page)
+            ranks = (self._rank(page, kind) for page, kind in inlinks_here if self._sources.count(page, kind))
+            rank = min(ranks, default=None)
             if rank is not None:
                 yield rank, self.pages.by_url(url)
 
-    def _rank(self, page: Page) -> float:
+    def _rank(self, page: Page, kind: str) -> float:
         if self.window.order == "depth":
-            return math.inf if page.depth is None else page.depth
+            return math.inf if page.depth is None else _depth_to(page.depth, kind)
         return math.inf if page.priority is None else -page.priority
 
     def _cleaned(self, linked: Iterator[str], urls: URLFilter) -> Iterator[str]:
