@@ -66,7 +66,12 @@ class Crawls:
         said = {
             "spider": spider,
             "arguments": {"urls": urls, **arguments},
-            "settings": {"WEBTABLE_URI": self.url, "WEBTABLE_CREATE": True, **settings},
+            "settings": {
+                "WEBTABLE_URI": self.url,
+                "WEBTABLE_CREATE": True,
+                "WEBTABLE_WRITER_PROCESS": False,
+                **settings,
+            },
             "stops": stops,
         }
         told.write_text(json.dumps(said))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import sys
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -36,6 +37,32 @@ def crawler(request, tmp_path):
     made = SimpleNamespace(settings=Settings(said), signals=SignalManager(), stats=Stats())
     yield made
     asyncio.run(CrawlTable.of(made).close())
+
+
+@pytest.mark.parametrize(
+    ("settings", "processors", "is_apart"),
+    [
+        ({}, 2, True),
+        ({}, 1, False),
+        ({"WEBTABLE_WRITER_PROCESS": False}, 2, False),
+        ({"WEBTABLE_WRITER_PROCESS": True}, 1, True),
+        ({"WEBTABLE_URI": "memory:crawl"}, 2, False),
+        ({"WEBTABLE_OPEN": {"strict": type("Local", (), {})()}}, 2, False),
+    ],
+    ids=["default", "one processor", "off", "on", "in memory", "not picklable"],
+)
+def test_another_process_stores_pages_where_it_can_open_the_table(
+    tmp_path, monkeypatch, settings, processors, is_apart
+):
+    monkeypatch.setattr("os.cpu_count", lambda: processors)
+    file = {"WEBTABLE_URI": str(tmp_path / "crawl.db"), "WEBTABLE_CREATE": True}
+    crawler = SimpleNamespace(settings=Settings(file | settings), signals=SignalManager(), stats=Stats())
+    table = CrawlTable.of(crawler)
+    listens = any(thread.name == "webtable-scrapy-stored" for thread in threading.enumerate())
+    asyncio.run(table.put(PAGE))
+    asyncio.run(table.close())
+
+    assert (listens, crawler.stats["webtable/stored"]) == (is_apart, 1)
 
 
 def stored(crawler):

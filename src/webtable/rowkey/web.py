@@ -292,7 +292,10 @@ class WebKey:
 
         Raises `InvalidURL` if it is not a host.
         """
-        return self.parts.ranges(host=canonical_host(host))
+        host = canonical_host(host)
+        if self._salt_of_url is None:
+            return [prefix_range(self._host_prefix(host))]  # as below, five times as fast
+        return self.parts.ranges(host=host)
 
     def host_range_of(self, key: bytes, host: str) -> KeyRange | None:
         """Return the range of *host* that contains *key*, None if there is none: this is faster than `host_ranges`.

@@ -33,6 +33,8 @@ class Capabilities:
     """Whether several threads write faster than one."""
     processes_write_concurrently: bool = False
     """Whether several processes write faster than one, as those of `webtable ingest --workers` do."""
+    is_of_processes: bool = False
+    """Whether another process that opens its URL has the same tables, unlike a store in memory."""
     scans_ranges_separately: bool = False
     """Whether a scan needs separate calls for each range: reading the rows between two ranges may be cheaper."""
     changes_families: bool = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
 import time
 from collections import Counter, deque
@@ -12,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from functools import partial
+from pickle import PickleError
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -70,15 +72,15 @@ _KNOWN = {
 class TableSettings:
     """The settings of a crawler: its table, the options to open it and to make its writer, and the concurrent reads.
 
-    *apart* says whether pages are completed and stored in another process, *methods* which requests are answered by
-    pages, None for all, and *urls* which addresses are wanted.
+    *apart* says whether pages are completed and stored in another process (None: where that is possible and of use),
+    *methods* which requests are answered by pages, None for all, and *urls* which addresses are wanted.
     """
 
     url: str = field(repr=False)
     opening: dict[str, Any] = field(default_factory=dict)
     writer: dict[str, Any] = field(default_factory=dict)
     threads: int = THREADS
-    apart: bool = False
+    apart: bool | None = None
     methods: frozenset[str] | None = DEFAULT_METHODS
     urls: URLFilter | None = None
 
@@ -101,7 +103,7 @@ class TableSettings:
             {"create": settings.getbool("WEBTABLE_CREATE"), **_dictionary(settings, "WEBTABLE_OPEN")},
             writer,
             _as(int, "WEBTABLE_THREADS", settings.get("WEBTABLE_THREADS", THREADS)),
-            settings.getbool("WEBTABLE_WRITER_PROCESS"),
+            None if settings.get("WEBTABLE_WRITER_PROCESS") is None else settings.getbool("WEBTABLE_WRITER_PROCESS"),
             _methods(settings),
             _filter(settings),
         )
@@ -274,11 +276,9 @@ class CrawlTable:
         """What was put before the other components got its response, by its request."""
         self.table: WebTable = webtable.open(settings.url, **settings.opening)
         self.outcomes: Final = CrawlCounts(self.table)
-        self._apart: WriterProcess | None = None
         try:
-            if settings.apart:
-                self._apart = WriterProcess(settings.url, settings.opening, settings.writer)
-            else:
+            self._apart = self._writer_process(settings)
+            if self._apart is None:
                 self._writer = self.table.writer(**settings.writer)
         except BaseException:
             self.table.close()
@@ -298,6 +298,25 @@ class CrawlTable:
         if made is None:
             made = vars(crawler)[_ATTRIBUTE] = cls(crawler)
         return made
+
+    def _writer_process(self, settings: TableSettings) -> WriterProcess | None:
+        """Return the process that stores pages; None if this one does.
+
+        Without a setting this one does on a single processor, for a store in memory, and where another process cannot
+        open the table: its arguments cannot be sent there, or name what only this program has.
+        """
+        is_asked_for = bool(settings.apart)
+        if not is_asked_for:
+            is_of_use = settings.apart is None and os.name == "posix" and (os.cpu_count() or 1) > 1
+            if not is_of_use or not self.table.store.capabilities.is_of_processes:
+                return None
+        try:
+            return WriterProcess(settings.url, settings.opening, settings.writer)
+        except (WebTableError, OSError, PickleError, TypeError, AttributeError) as exc:
+            if is_asked_for:
+                raise
+            self.outcomes.log(logging.INFO, "stored-here", f"the spider's process stores pages: {exc}")
+            return None
 
     async def put(self, page: Page) -> None:
         """Put *page* into the writer; waits while its buffer is full.
@@ -339,7 +358,7 @@ class CrawlTable:
     async def flush(self) -> None:
         """Have all pages stored that were put; failures are logged and counted.
 
-        With `WEBTABLE_WRITER_PROCESS` it does nothing: that process stores them within `WEBTABLE_MAX_AGE`.
+        If another process stores them it does nothing: that is within `WEBTABLE_MAX_AGE`.
         """
         if self._apart is None:
             with suppress(WebTableError):

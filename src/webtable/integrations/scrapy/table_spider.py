@@ -76,6 +76,8 @@ class TableSpider(WebTableStart):
         "SPIDER_MIDDLEWARES": {"webtable.integrations.scrapy.WebTableMiddleware": 25},
         "WEBTABLE_CREATE": True,
         "WEBTABLE_STORE_RESPONSES": True,
+        # It waits for its pages, and reads on what they link to; a polite crawl has the time for them.
+        "WEBTABLE_WRITER_PROCESS": False,
     }
 
     def __init__(

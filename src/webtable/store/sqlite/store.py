@@ -223,6 +223,7 @@ class SQLiteStore(SQLiteTables):
 
     capabilities: Capabilities = Capabilities(
         writes_concurrently=False,
+        is_of_processes=True,
         default_ttl=None,  # nobody expects a file to lose data that was put into it
         default_versions=None,
         is_created_on_ingest=True,

@@ -332,7 +332,7 @@ class NativeStore(base.HBaseBase):
     """
 
     capabilities: Capabilities = Capabilities(
-        processes_write_concurrently=True, has_snapshots=True, runs_shell_commands=True
+        processes_write_concurrently=True, is_of_processes=True, has_snapshots=True, runs_shell_commands=True
     )
     _uncompacted = "HBase compacts tables by itself"
 

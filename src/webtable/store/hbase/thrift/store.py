@@ -318,7 +318,7 @@ class HBaseStore(HBaseBase):
     """
 
     capabilities: Capabilities = Capabilities(
-        processes_write_concurrently=True, has_snapshots=True, changes_families=False
+        processes_write_concurrently=True, is_of_processes=True, has_snapshots=True, changes_families=False
     )
     _uncompacted = "the gateways have no call to compact a table"
     _client: Thrift1
