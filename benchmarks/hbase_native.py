@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
-
-import psutil
+from typing import TYPE_CHECKING
 
 import webtable
 from benchmarks.material import corpus_pages, made_up_pages
-from benchmarks.measuring import LeftOut, Result, Run, compare, stopwatch, wait_until_idle
+from benchmarks.measuring import LeftOut, Result, Run, Spent, compare, spending, stopwatch, wait_until_idle
 from benchmarks.plain import HTML, METADATA_COLUMNS, put_all
 from webtable import ALL, HostOnly
 from webtable.rowkey import WebKey
@@ -27,18 +25,6 @@ WRITTEN = 3_000
 WAYS = ("native", "Thrift2", "HappyBase")
 _TICK = 0.01
 """Linux counts the processor time of a process in hundredths of a second."""
-
-
-class Spent(NamedTuple):
-    """Processor seconds of all threads of the client, the gateways and HBase."""
-
-    client: float
-    gateways: float
-    hbase: float
-
-    def shown(self) -> str:
-        """Return the parts and their sum."""
-        return " + ".join(f"{part:.2f}" for part in self) + f" = {sum(self):.2f} s"
 
 
 def run(setting: Setting) -> list[Result | LeftOut]:
@@ -84,8 +70,8 @@ def _processor_time(setting: Setting) -> Iterator[Result]:
             yield Result(
                 f"processor time of {what} {len(pages):,} pages by HBase's own protocol: client + gateways + HBase",
                 f"{'webtable through ' if peer == 'Thrift2' else ''}{peer}",
-                sides["native"].shown(),
-                sides[peer].shown(),
+                _shown(sides["native"]),
+                _shown(sides[peer]),
                 sum(sides[peer]) / max(sum(sides["native"]), _TICK),
                 1.5 if what == "writing" and peer == "HappyBase" else None,
             )
@@ -123,27 +109,14 @@ def _happybase(setting: Setting, pages: list[Page]) -> Iterator[Spent]:
 def _spent(setting: Setting, do: Callable[[], object]) -> Spent:
     if not setting.quick:
         wait_until_idle()
-    seconds = _processes()
-    before = seconds()
+    so_far = spending()
+    before = so_far()
     do()
-    return Spent(*(after - start for after, start in zip(seconds(), before, strict=True)))
+    return so_far().plus(before, -1)
 
 
-def _processes() -> Callable[[], Spent]:
-    """Return a function that returns the seconds so far; all HBase processes of this machine are taken for its own."""
-    java = [one for one in psutil.process_iter(["cmdline"]) if "org.apache.hadoop.hbase" in " ".join(_words(one))]
-    gateways = [one for one in java if "ThriftServer" in " ".join(_words(one))]
-    others = [one for one in java if one not in gateways]
-    return lambda: Spent(*(sum(map(_seconds, some)) for some in ([psutil.Process()], gateways, others)))
-
-
-def _words(process: psutil.Process) -> list[str]:
-    return process.info["cmdline"] or []
-
-
-def _seconds(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system)
+def _shown(spent: Spent) -> str:
+    return " + ".join(f"{part:.2f}" for part in spent) + f" = {sum(spent):.2f} s"
 
 
 def _middle(runs: list[Spent]) -> Spent:

@@ -60,6 +60,8 @@ class Figure(msgspec.Struct, frozen=True):
     ratio: float | None
     date: str
     machine: str
+    processor: str = ""
+    """The processor time of each item, of both sides, where it was measured."""
 
 
 ROWS = (
@@ -153,7 +155,7 @@ def keep(results: Iterable[Result], benchmark: str, machine: str, file: Path, *,
         if found:
             first = found[0]
             ratio = round(first.figure, 2) if first.unit == "×" else None
-            figures[key(row)] = Figure(first.ours, first.peer, ratio, today, machine)
+            figures[key(row)] = Figure(first.ours, first.peer, ratio, today, machine, first.processor)
     text = msgspec.json.format(msgspec.json.encode(figures), indent=1)
     file.write_bytes(text + b"\n")
 
@@ -180,12 +182,16 @@ def written(page: str, figures: dict[str, Figure]) -> str:
 def table(figures: dict[str, Figure]) -> str:
     """Return the rows of which there are figures as Markdown, and below them the machines."""
     machines = {name: chr(ord("A") + number) for number, name in enumerate(dict.fromkeys(_machines(figures)))}
-    lines = ["| question | benchmark | webtable | peer | ratio | date, machine |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| question | benchmark | webtable | peer | ratio | processor time | date, machine |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for row in ROWS:
         if key(row) in figures:
             one = figures[key(row)]
             ratio = "–" if one.ratio is None else f"{one.ratio:.2f}"
-            cells = (f"{one.peer}: {row.peer}", ratio, f"{one.date}, {machines[one.machine]}")
+            where = f"{one.date}, {machines[one.machine]}"
+            cells = (f"{one.peer}: {row.peer}", ratio, one.processor or "–", where)
             lines.append(f"| {row.question} | `{row.benchmark}` | {one.webtable} | {' | '.join(cells)} |")
     return "\n".join([*lines, "", *(f"Machine {letter}: {name}.\n" for name, letter in machines.items())]).rstrip()
 

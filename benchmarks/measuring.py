@@ -6,10 +6,67 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
+from typing import NamedTuple
 
 import psutil
+
+
+class Spent(NamedTuple):
+    """Processor seconds of all threads of the client, the gateways and HBase."""
+
+    client: float
+    gateways: float = 0.0
+    hbase: float = 0.0
+
+    def plus(self, other: Spent, sign: int = 1) -> Spent:
+        """Return the sum of both, or with -1 as *sign* the difference."""
+        return Spent(*(part + sign * more for part, more in zip(self, other, strict=True)))
+
+    def shown(self, items: int) -> str:
+        """Return the microseconds of each part for one of *items*, without gateways and HBase where there are none."""
+        parts = self if self.gateways or self.hbase else self[:1]
+        return f"{' + '.join(f'{part / items * 1e6:,.0f}' for part in parts)} µs"
+
+
+def spending() -> Callable[[], Spent]:
+    """Return a function that returns the seconds so far; all HBase processes of this machine are taken for its own.
+
+    Linux counts those of other processes in hundredths of a second.
+    """
+    java = [process for process in psutil.process_iter(["cmdline"]) if _HBASE in _command(process)]
+    gateways = [process for process in java if "ThriftServer" in _command(process)]
+    servers = [process for process in java if process not in gateways]
+    return lambda: Spent(time.process_time(), sum(map(_seconds, gateways)), sum(map(_seconds, servers)))
+
+
+_HBASE = "org.apache.hadoop.hbase"
+
+
+def _command(process: psutil.Process) -> str:
+    return " ".join(process.info["cmdline"] or [])
+
+
+def _seconds(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+class _Spending:
+    """What the stopwatches of the present comparison have counted."""
+
+    def __init__(self) -> None:
+        self.so_far: Callable[[], Spent] | None = None
+        self.spent: Spent | None = None
+
+    def take(self) -> Spent | None:
+        """Return what was spent since it was last taken; None without a stopwatch."""
+        spent, self.spent = self.spent, None
+        return spent
+
+
+_spending = _Spending()
 
 
 @dataclass(slots=True)
@@ -41,9 +98,14 @@ def stopwatch() -> Iterator[Stopwatch]:
     """Time the block, `tidied`."""
     with tidied():
         watch = Stopwatch()
+        so_far = _spending.so_far
+        before = so_far and so_far()
         start = time.perf_counter()
         yield watch
         watch.seconds = time.perf_counter() - start
+        if so_far and before:
+            spent = so_far().plus(before, -1)
+            _spending.spent = spent if _spending.spent is None else _spending.spent.plus(spent)
 
 
 def wait_until_idle(seconds: float = 30.0) -> None:
@@ -63,6 +125,8 @@ class Run:
     seconds: float
     items: int
     proof: object
+    spent: Spent | None = None
+    """Processor time, where a stopwatch measured the run; not of other processes of its own."""
 
 
 Side = Callable[[], Run]
@@ -84,6 +148,8 @@ class Result:
     at_most: bool = False
     unit: str = "×"
     note: str = ""
+    processor: str = ""
+    """The processor time of both sides for each item: of the client, the gateways and HBase."""
 
     @property
     def met(self) -> bool:
@@ -131,7 +197,17 @@ def compare(
     each, where *warm_up* has it, is not counted. *unit* is `ms` for the time of a whole run, else a rate of its items.
     Raises `AssertionError` where the sides did not come to the same proof.
     """
-    runs = [(ours(), peer()) for _ in range(pairs + warm_up)]
+    _spending.so_far = spending()
+
+    def run(side: Side) -> Run:
+        _spending.take()
+        done = side()
+        return replace(done, spent=_spending.take())
+
+    try:
+        runs = [(run(ours), run(peer)) for _ in range(pairs + warm_up)]
+    finally:
+        _spending.so_far = None
     return compared(what, against, runs, target=target, warm_up=warm_up, unit=unit, note=note)
 
 
@@ -161,7 +237,16 @@ def compared(
         ratio,
         target,
         note=note,
+        processor="; ".join(filter(None, (_processor([side[at] for side in counted]) for at in (0, 1)))),
     )
+
+
+def _processor(runs: list[Run]) -> str:
+    spent = [run.spent for run in runs if run.spent is not None]
+    if len(spent) < len(runs):
+        return ""
+    total = Spent(*map(sum, zip(*spent, strict=True)))
+    return total.shown(sum(run.items for run in runs) or len(runs))
 
 
 def _shown(runs: list[Run], unit: str) -> str:

@@ -22,7 +22,7 @@ from benchmarks.__main__ import NAMES, main
 from benchmarks.bodies import real_bodies
 from benchmarks.crawl import Crawl
 from benchmarks.drain import drain, relay
-from benchmarks.measuring import LeftOut, Result, Run, compare, compared
+from benchmarks.measuring import LeftOut, Result, Run, compare, compared, stopwatch
 from benchmarks.questions import QUESTIONS
 from benchmarks.slow_link import BYTES_A_SECOND, ROUND_TRIP, slow_link
 
@@ -191,6 +191,19 @@ def test_the_main_table_is_not_made_of_a_try(capsys):
     assert "another file" in capsys.readouterr().err
 
 
+def test_a_comparison_counts_the_processor_time_within_stopwatches():
+    def side(work):
+        with stopwatch() as watch:
+            sum(range(work))
+        return Run(watch.seconds, 10, "x")
+
+    result = compare("w", "a", target=None, ours=lambda: side(3_000_000), peer=lambda: side(30_000), pairs=2)
+    mine, other = (float(text.removesuffix(" µs").replace(",", "")) for text in result.processor.split("; "))
+
+    assert mine > 10 * other > 0
+    assert compare("w", "a", target=None, ours=lambda: Run(1, 1, 1), peer=lambda: Run(1, 1, 1), pairs=1).processor == ""
+
+
 def test_a_row_that_is_measured_again_has_its_new_date_and_the_others_keep_theirs(tmp_path):
     old = main_table.Figure("1", "2", 0.5, "2026-01-01", "old machine")
     first, second = (row for row in main_table.ROWS if row.benchmark == "embedded_scan")
@@ -198,11 +211,12 @@ def test_a_row_that_is_measured_again_has_its_new_date_and_the_others_keep_their
     results = tmp_path / "main.json"
     results.write_bytes(msgspec.json.encode(figures))
 
-    main_table.keep([Result(first.what, "x", "3", "4", 2.0, None)], "embedded_scan", "new machine", results)
+    new = Result(first.what, "x", "3", "4", 2.0, None, processor="5 µs; 6 µs")
+    main_table.keep([new], "embedded_scan", "new machine", results)
     table = main_table.table(main_table.read(results))
 
-    assert "| 2.00 |" in table
-    assert "| 0.50 | 2026-01-01, B |\n\nMachine A: new machine.\n\nMachine B: old machine." in table
+    assert "| 2.00 | 5 µs; 6 µs |" in table
+    assert "| 0.50 | – | 2026-01-01, B |\n\nMachine A: new machine.\n\nMachine B: old machine." in table
 
 
 def test_a_row_whose_sides_do_not_do_the_same_work_has_no_ratio(tmp_path):
