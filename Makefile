@@ -8,7 +8,7 @@ CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
 
-.PHONY: setup demo quick test nightly check site bench release clean
+.PHONY: setup demo quick test nightly check site bench scale release clean
 
 # A virtual environment in .venv with all that tests and checks need. Every target makes it where it is missing.
 setup: $(STAMP)
@@ -97,6 +97,13 @@ site: $(STAMP)
 # The table of docs/benchmarks.md, in some twenty minutes; `python -m benchmarks` has all benchmarks.
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks.main_table
+
+# The growth of docs/scale.md: PAGES made-up pages into STORE, a file or a URL. Ended early, it goes on where it was.
+PAGES ?= 10000000
+STORE ?= scale.db
+RESULTS ?= scale.jsonl
+scale: $(STAMP)
+	$(BIN)/python -m benchmarks.scale '$(STORE)' --pages $(PAGES) --results '$(RESULTS)'
 
 # What a release is made of, in build/release/dist: built of the commit that is checked out, the wheel twice, and tried in
 # fresh environments of each Python from 3.11 to 3.14 that is found, or of those that PYTHONS names (PYTHONS='3.12 3.13').
