@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import webtable
 from benchmarks.material import read_back
-from benchmarks.measuring import Result, Run, compare, wait_until_idle
+from benchmarks.measuring import Result, Run, compare, stopwatch, wait_until_idle
 from webtable.demo import make_sample
 from webtable.repository.indexes.index import WEB_INDEXES
 
@@ -63,8 +62,7 @@ def _ingested(
         webtable.create(url, regions=REGIONS, indexes=indexes)
         if not setting.quick:
             wait_until_idle()
-        began = time.perf_counter()
         command = [sys.executable, "-m", "webtable.cli", "-s", url, "ingest", *map(str, files)]
-        subprocess.run(command, capture_output=True, check=True)
-        seconds = time.perf_counter() - began
-        return read_back(url, seconds)
+        with stopwatch() as watch:
+            subprocess.run(command, capture_output=True, check=True)
+        return read_back(url, watch.seconds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import replace as dataclass_replace
 from random import Random
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,14 +13,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from benchmarks.material import digest_of, made_up_pages
-from benchmarks.measuring import Result, Run, compared, stopwatch, wait_until_idle
+from benchmarks.measuring import Result, Run, compare, compared, stopwatch, wait_until_idle
 from benchmarks.setting import REGIONS, Setting
-from webtable import Link, Page
+from webtable import Link, Page, WebTable
 from webtable.repository.indexes.index import WEB_INDEXES
-from webtable.testing.stores import counted_store
+from webtable.testing.stores import ListeningStore, counted_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from webtable.store import Mutation
+    from webtable.store.observed import Call
 
 NEEDS = frozenset({"hbase"})
 DOMAIN = "ingested.example"
@@ -28,6 +32,7 @@ BODY_BYTES = 6_000
 NAVIGATION = 30
 """How many of its links a page shares with all others of its host."""
 OTHERS = 30
+RAW_PAGES = 5_000
 
 
 class Ingested(NamedTuple):
@@ -60,7 +65,7 @@ class Side:
             with stopwatch() as watch, table.writer() as writer:
                 for page in self.pages:
                     writer.put(page)
-            calls = made.copy()
+            calls, written = made.copy(), Run(watch.seconds, 0, None)
             with stopwatch() as refreshing:
                 table.links.refresh()
             stored = list(table.pages(DOMAIN, columns=["body"], order="storage"))
@@ -72,7 +77,7 @@ class Side:
             elif self.indexes:
                 assert sum(1 for _ in table.links.dead_ends(order="storage")) == len(self.pages)
             digest = digest_of((page.url, page.body or b"") for page in stored)
-        written = Run(watch.seconds, len(stored), digest)
+        written = dataclass_replace(written, items=len(stored), proof=digest)
         return Ingested(written, Run(watch.seconds + refreshing.seconds, len(stored), digest), calls)
 
 
@@ -101,8 +106,50 @@ def run(setting: Setting) -> list[Result]:
             for counted in (False, True)
             for place, side, target in ((1, indexed, 0.5), (2, with_links, 0.33))
         ),
+        _beside_raw(with_links, setting),
         *(_calls(side, [turn[place].calls for turn in turns]) for place, side in enumerate(sides)),
     ]
+
+
+def _beside_raw(side: Side, setting: Setting) -> Result:
+    """Compare *side* with the store alone, which is given what the writer gave it, in the same batches: the floor."""
+    pages = setting.scaled(RAW_PAGES)
+    side = dataclass_replace(side, pages=side.pages[:pages])
+    batches: list[tuple[str, Sequence[Mutation]]] = []
+    with setting.hbase_table(side.indexes) as table:
+
+        def listen(call: Call) -> None:
+            if call.name == "write":
+                batches.append((call.table.removeprefix(table.table), call.arguments["mutations"]))
+
+        listening = WebTable(ListeningStore(table.store, listen), table.table, table.layout)
+        with listening.writer() as writer:
+            for page in side.pages:
+                writer.put(page)
+    count = sum(len(mutations) for _, mutations in batches)
+
+    def ours() -> Run:
+        return dataclass_replace(side.run(setting).written, proof=count)
+
+    def raw() -> Run:
+        with setting.hbase_table(side.indexes) as table:
+            if not setting.quick:
+                wait_until_idle()
+            with stopwatch() as watch:
+                for name, mutations in batches:
+                    errors = table.store.write(table.table + name, mutations)
+                    assert not any(errors)
+        return Run(watch.seconds, len(side.pages), count)
+
+    return compare(
+        f"ingest of {len(side.pages):,} generated pages into HBase: {side.name}",
+        f"the same {count / len(side.pages):.0f} rows a page put raw, in the same batches",
+        target=0.8,
+        ours=ours,
+        peer=raw,
+        pairs=setting.pairs(3),
+        warm_up=False,
+    )
 
 
 def _turn(sides: Sequence[Side], number: int, setting: Setting) -> list[Ingested]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ import psutil
 
 import webtable
 from benchmarks.material import read_back
-from benchmarks.measuring import Result, Run, compare, wait_until_idle
+from benchmarks.measuring import Result, Run, compare, stopwatch, wait_until_idle
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,9 +61,10 @@ def run(setting: Setting) -> list[Result]:
 def _timed(workers: int, url: str, files: list[Path]) -> tuple[str, float, float]:
     """Return what the command says, its seconds, and which share of the cores others than it have taken."""
     command = [sys.executable, "-m", "webtable.cli", "-s", url, "ingest", "--no-refresh", "--workers", str(workers)]
-    before, children, begin = psutil.cpu_times(), os.times(), time.perf_counter()
-    done = subprocess.run([*command, *map(str, files)], capture_output=True, text=True, check=True)
-    seconds = time.perf_counter() - begin
+    before, children = psutil.cpu_times(), os.times()
+    with stopwatch() as watch:
+        done = subprocess.run([*command, *map(str, files)], capture_output=True, text=True, check=True)
+    seconds = watch.seconds
     now, after = os.times(), psutil.cpu_times()
     client = now.children_user + now.children_system - children.children_user - children.children_system
     busy = sum(after) - sum(before) - (after.idle + after.iowait - before.idle - before.iowait)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from functools import cache
 from statistics import median
 from typing import NamedTuple
 
@@ -30,6 +32,7 @@ class Spent(NamedTuple):
         return f"{' + '.join(f'{part / items * 1e6:,.0f}' for part in parts)} µs"
 
 
+@cache
 def spending() -> Callable[[], Spent]:
     """Return a function that returns the seconds so far; all HBase processes of this machine are taken for its own.
 
@@ -38,10 +41,15 @@ def spending() -> Callable[[], Spent]:
     java = [process for process in psutil.process_iter(["cmdline"]) if _HBASE in _command(process)]
     gateways = [process for process in java if "ThriftServer" in _command(process)]
     servers = [process for process in java if process not in gateways]
-    return lambda: Spent(time.process_time(), sum(map(_seconds, gateways)), sum(map(_seconds, servers)))
+    return lambda: Spent(_of_client(), sum(map(_seconds, gateways)), sum(map(_seconds, servers)))
 
 
 _HBASE = "org.apache.hadoop.hbase"
+
+
+def _of_client() -> float:
+    ended = os.times()  # of processes that this one has started
+    return time.process_time() + ended.children_user + ended.children_system
 
 
 def _command(process: psutil.Process) -> str:
@@ -53,20 +61,8 @@ def _seconds(process: psutil.Process) -> float:
     return float(times.user + times.system)
 
 
-class _Spending:
-    """What the stopwatches of the present comparison have counted."""
-
-    def __init__(self) -> None:
-        self.so_far: Callable[[], Spent] | None = None
-        self.spent: Spent | None = None
-
-    def take(self) -> Spent | None:
-        """Return what was spent since it was last taken; None without a stopwatch."""
-        spent, self.spent = self.spent, None
-        return spent
-
-
-_spending = _Spending()
+_spent: list[Spent] = []
+"""What the last stopwatch has counted, until a `Run` takes it."""
 
 
 @dataclass(slots=True)
@@ -98,14 +94,12 @@ def stopwatch() -> Iterator[Stopwatch]:
     """Time the block, `tidied`."""
     with tidied():
         watch = Stopwatch()
-        so_far = _spending.so_far
-        before = so_far and so_far()
+        so_far = spending()
+        before = so_far()
         start = time.perf_counter()
         yield watch
         watch.seconds = time.perf_counter() - start
-        if so_far and before:
-            spent = so_far().plus(before, -1)
-            _spending.spent = spent if _spending.spent is None else _spending.spent.plus(spent)
+        _spent[:] = [so_far().plus(before, -1)]
 
 
 def wait_until_idle(seconds: float = 30.0) -> None:
@@ -125,8 +119,8 @@ class Run:
     seconds: float
     items: int
     proof: object
-    spent: Spent | None = None
-    """Processor time, where a stopwatch measured the run; not of other processes of its own."""
+    spent: Spent | None = field(default_factory=lambda: _spent.pop() if _spent else None, compare=False)
+    """The processor time that the stopwatch has counted, if one has measured the run."""
 
 
 Side = Callable[[], Run]
@@ -197,17 +191,12 @@ def compare(
     each, where *warm_up* has it, is not counted. *unit* is `ms` for the time of a whole run, else a rate of its items.
     Raises `AssertionError` where the sides did not come to the same proof.
     """
-    _spending.so_far = spending()
 
     def run(side: Side) -> Run:
-        _spending.take()
-        done = side()
-        return replace(done, spent=_spending.take())
+        _spent.clear()  # of what had no run
+        return side()
 
-    try:
-        runs = [(run(ours), run(peer)) for _ in range(pairs + warm_up)]
-    finally:
-        _spending.so_far = None
+    runs = [(run(ours), run(peer)) for _ in range(pairs + warm_up)]
     return compared(what, against, runs, target=target, warm_up=warm_up, unit=unit, note=note)
 
 
