@@ -5,14 +5,13 @@ from __future__ import annotations
 from functools import cache
 from itertools import islice, pairwise
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from webtable.answers import Change
 from webtable.display.addresses import decoded, exact
 from webtable.errors import DamagedRow
 from webtable.explorer.page_model import URL, PagePart, Rows, View, ViewRequest, facts
-from webtable.explorer.views.keys import pieces_of
 from webtable.questions import LISTINGS, Column, ListingOption, column
 from webtable.rowkey import key_text
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from webtable import Page, WebTable
     from webtable.answers import Difference
+    from webtable.rowkey import WebKey
 
 
 # --- Versions and their differences -----------------------------------------------------------------------------------
@@ -269,3 +269,30 @@ def _region(table: WebTable, url: str) -> Rows | None:
             place |= {"to": stop or "the last key"} | ({"on": region.server} if region.server else {})
             return facts(place)
     return None
+
+
+# --- The row key, in its parts ----------------------------------------------------------------------------------------
+
+
+class KeyPiece(NamedTuple):
+    """Some bytes of a row key as text: the `kind` is their CSS class, the `part` says what they are."""
+
+    kind: str
+    part: str
+    text: str
+
+
+def pieces_of(key: WebKey, url: str) -> list[KeyPiece]:
+    """Return the pieces of the row key of *url*, in their order; the port and the scheme may be missing."""
+    row = key.encode(url)
+    plain = key.unsalted(row)
+    host, slash, rest = plain.partition(b"/")
+    path, mark, scheme = rest.partition(b"#")
+    pieces = (
+        ("salt", "salt", row[: len(row) - len(plain)]),
+        ("host", "host, reversed", host),
+        ("terminator", "terminator", slash),
+        ("path", "path and query", path),
+        ("scheme", "scheme and port", mark + scheme),
+    )
+    return [KeyPiece(kind, label, key_text(piece)) for kind, label, piece in pieces if piece]

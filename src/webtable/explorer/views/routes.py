@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webtable.explorer.page_model import SITE, URL, View, ViewRequest
-from webtable.explorer.views import archives, keys, pages, questions, raw, sites, start_page, statistics
+from webtable.explorer.views import archives, pages, questions, raw, sites, start_page, statistics
 from webtable.questions import ListingOption
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ ROUTES: Final = {
     "storage": ViewRoute(start_page.storage, "How it is stored: indexes, regions, crawls, checks."),
     "questions": ViewRoute(questions.questions_view, "All questions."),
     "archives": ViewRoute(archives.view, "CDX and Memento: how to reach them, and examples."),
-    "keys": ViewRoute(keys.view, "Row keys of URLs, split points, and what the advisor says.", keys.OPTIONS),
     "site": ViewRoute(sites.view, "A directory of a host, or all hosts.", sites.OPTIONS, "/site/{path:path}"),
     "q/{name}": ViewRoute(questions.view, "The answer to a question."),
     "stats": ViewRoute(
