@@ -16,7 +16,15 @@ from msgspec.structs import replace
 from webtable._clock import clock, milliseconds
 from webtable.errors import DamagedRow, InvalidArgument, InvalidURL
 from webtable.page.page import Page
-from webtable.repository.answers.columns import EXTRA_COLUMNS, column, column_names, declared, fields_of, pages_with
+from webtable.repository.answers.columns import (
+    EXTRA_COLUMNS,
+    checked_fields,
+    column,
+    column_names,
+    declared,
+    fields_of,
+    pages_with,
+)
 from webtable.repository.answers.results import ResultList
 from webtable.repository.arguments import Moment, given_moment, moments
 from webtable.repository.indexes.index import URL, page_id
@@ -160,8 +168,7 @@ def get(
 
 def get_many(context: TableContext, urls: Iterable[str], columns: Sequence[str] | None) -> Iterator[Page | None]:
     """Yield for each of *urls* its page, or None; raises `DamagedRow` at one that cannot be read, and goes on."""
-    wanted = ("body", "outlinks") if columns is None else fields_of(columns)
-    context.codec.select(columns)
+    wanted = ("body", "outlinks") if columns is None else checked_fields(columns)
     return _Many(map(context.key.encode, urls), lambda rows: context.counted.read_each(rows, wanted))
 
 

@@ -281,10 +281,14 @@ class Reader(msgspec.Struct):
 
     def row(self, key: bytes) -> Row | None:
         """Return the row, None if nothing of it is visible."""
-        with closing(self._where(ONE_ROW, key, b"")) as rows:
-            for _, cells, _ in rows:
-                return Row(key, cells)
-        return None
+        # As `_where` does, without what merges the rows of several families: most calls are for one row.
+        parameters = {**self.parameters, "start": key, "stop": b""}
+        cells: dict[bytes, Sequence[Cell]] = {}
+        for source in self.sources:
+            with closing(self.connection.execute(source.statement(ONE_ROW), parameters)) as cursor:
+                for _, of_family, _ in source.decode(cursor, self.now):
+                    cells |= of_family
+        return Row(key, cells) if cells else None
 
     def rows(self, keys: KeyRange, *, reverse: bool = False) -> Generator[SizedRow, None, None]:
         """Return the rows of a range; close the generator if it is not read to its end."""
