@@ -14,7 +14,7 @@ from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.rows import Delete, NewCell, Put
 from webtable.store.sqlite import SQLiteStore, writes
-from webtable.store.sqlite.upkeep import DELETES_HIDE, SLICE
+from webtable.store.sqlite.sweeps import DELETES_HIDE, SLICE
 
 FAMILIES = (
     FamilySchema("f"),

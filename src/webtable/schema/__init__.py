@@ -1,5 +1,8 @@
 """Schemas: tables and column families as frozen values, those of web tables, and plans to create or change tables."""
 
+from typing import TYPE_CHECKING
+
+from webtable._late import late
 from webtable.schema.layout import (
     LAYOUT_COLUMN,
     LAYOUT_ROW,
@@ -9,7 +12,6 @@ from webtable.schema.layout import (
     check_suffix_list,
     layout_values,
 )
-from webtable.schema.plan import FamilyChange, LayoutPlan, Plan, plan
 from webtable.schema.shell import ShellCommand, Snapshots, SplitsForm, alter_statement, create_statement, splits_text
 from webtable.schema.table import (
     ALL_VERSIONS,
@@ -55,7 +57,13 @@ from webtable.schema.web import (
     web_table_schema,
 )
 
-# Imported at once, unlike the names of row keys: whatever opens a table needs nearly all of them.
+if TYPE_CHECKING:
+    from webtable.schema.plans import FamilyChange, LayoutPlan, Plan, plan
+
+# Imported at once but for plans, unlike the names of row keys: whatever opens a table needs nearly all of them.
+if not TYPE_CHECKING:  # otherwise type checkers would accept any name
+    __getattr__, __dir__ = late(__name__, {"webtable.schema.plans": ("FamilyChange", "LayoutPlan", "Plan", "plan")})
+
 __all__ = [
     "ALL_VERSIONS",
     "DEFAULT_TTL",

@@ -6,10 +6,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from webtable._importable import install_of
+from webtable._late import late
 from webtable.errors import CapabilityError, InvalidArgument, StoreRefused
 from webtable.store.capabilities import Capabilities
 from webtable.store.deadline import CallCancelled, Deadline, attempts, cancelled_by, of_call
-from webtable.store.health import Check, Space
 from webtable.store.observed import Call, WrappedStore
 from webtable.store.port import Store
 from webtable.store.rows import (
@@ -33,6 +33,12 @@ from webtable.store.url import StoreURL, without_secrets
 if TYPE_CHECKING:
     import os
     from importlib.metadata import EntryPoint
+
+    from webtable.store.health import Check, Space
+
+# Who only reads and writes needs none of the checks of a store.
+if not TYPE_CHECKING:  # otherwise type checkers would accept any name
+    __getattr__, __dir__ = late(__name__, {"webtable.store.health": ("Check", "Space")})
 
 __all__ = [
     "EVERYTHING",

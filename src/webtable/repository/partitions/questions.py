@@ -17,7 +17,6 @@ from webtable.errors import InvalidArgument
 from webtable.repository.answers.results import Partition, Results
 from webtable.repository.arguments import given_moment
 from webtable.repository.context import TableContext, TablePart
-from webtable.repository.partitions.processes import TableAddress, Whole, cut
 
 
 class HasContext(Protocol):
@@ -91,6 +90,8 @@ class Request(msgspec.Struct, frozen=True):
 
     def partitions(self, n: int) -> list[Partition[Any]]:
         """Return *n* parts of the answer."""
+        from webtable.repository.partitions.processes import TableAddress, Whole, cut  # for most answers nothing is cut
+
         if self.is_whole:
             raise InvalidArgument(f"order={self.options['order']!r}: an answer in this order cannot be divided")
         context = self.table._context
@@ -119,7 +120,7 @@ class Request(msgspec.Struct, frozen=True):
 
 @contextmanager
 def _opened(part: Partition[Any]) -> Iterator[Results[Any]]:
-    place = cast("TableAddress", part.fingerprint)._replace(store=part.store)
+    place = cast("Any", part.fingerprint)._replace(store=part.store)
     # The store by the URL of the part, which its holder may have changed (`dataclasses.replace`).
     with place.opened(TablePart(part.table, part.keys)) as context:
         yield part.ask(PartOfTable(context), *part.arguments, **part.options)

@@ -5,18 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
+from webtable import schema
 from webtable._messages import Command, Message, Words
 from webtable.errors import TableNotFound
 from webtable.repository.maintenance.create import LayoutOptions, NewWebTable, StoredWebTable, create_web_table, plan_of
 from webtable.repository.table.web_table import WebTable
 from webtable.rowkey import Salt
 from webtable.rowkey.ranges import ALL_KEYS
-from webtable.schema import Plan, TableSchema, meta_table, plan
+from webtable.schema import TableSchema, meta_table
 from webtable.store import Store, Wanted, open_store, table_of
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Collection, Sequence
+
+    from webtable.schema import Plan
 
 
 def open(  # as in shelve.open
@@ -79,7 +82,7 @@ def create(
         store, table = open_store(url, create=not dry_run)
     except TableNotFound:
         table = table_of(url)
-        return replace(plan(wanted.schema(table), None), beside=wanted.beside(table))
+        return replace(schema.plan(wanted.schema(table), None), beside=wanted.beside(table))
     with store:
         stored = StoredWebTable.read(store, table)
         if stored is not None:

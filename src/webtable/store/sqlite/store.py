@@ -12,7 +12,6 @@ from webtable._clock import clock
 from webtable.errors import StoreError, StoreRefused, TableNotFound
 from webtable.rowkey import KeyRange
 from webtable.store.capabilities import Capabilities
-from webtable.store.health import Check, Rescued, Space
 from webtable.store.port import Store
 from webtable.store.rows import Cell, Mutation, Put, Region, Row, TableDescription, Wanted
 from webtable.store.sqlite import catalogue
@@ -20,7 +19,7 @@ from webtable.store.sqlite.connections import Database, bytes_of, temporary_file
 from webtable.store.sqlite.file import StoreFile, address_of
 from webtable.store.sqlite.full_text import FullText
 from webtable.store.sqlite.reader import FIRST_PIECE, LARGEST_PIECE, Reader, cells_of, first_rows, next_piece, reader
-from webtable.store.sqlite.upkeep import SLICE, sweep, sweep_all, sweep_deletes
+from webtable.store.sqlite.sweeps import SLICE, sweep, sweep_all, sweep_deletes
 from webtable.store.sqlite.writes import Mutations, rows_in
 
 if TYPE_CHECKING:
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webtable.schema import FamilySchema, TableSchema
+    from webtable.store.health import Check, Rescued, Space
     from webtable.store.sqlite.catalogue import StoredTable
     from webtable.store.url import StoreURL
 
@@ -180,6 +180,8 @@ class SQLiteTables(Store):
 
     def space(self) -> Space:
         """Return the size of the file, and how much of it is free."""
+        from webtable.store.health import Space
+
         with self._database.reader() as connection:
             return Space(bytes_of(connection), bytes_of(connection, "freelist_count"))
 
