@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import TYPE_CHECKING
 
+from benchmarks.material import PARSED
 from webtable import Link, Page
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class Crawl:
             etag=f'"{number:016x}"',
             redirect_to=self.url((number + 7 * HOSTS) % self.count) if 300 <= status < 400 else None,
             outlinks=tuple(Link(self.url(target), f"page {target}") for target in self._targets(number)),
+            _html_facts=PARSED,
         )
 
     def _targets(self, number: int) -> list[int]:

@@ -6,7 +6,7 @@ import hashlib
 import random
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from warcio.archiveiterator import ArchiveIterator
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.setting import Setting
+    from webtable.page.parts import HTMLFacts
 
 _WORDS = [
     "archive",
@@ -74,6 +75,10 @@ _WORDS = [
 ]
 
 
+PARSED: Final[HTMLFacts] = {}
+"""What the HTML of a prepared page says: nothing, and a writer does not parse it, as it does for a title and links."""
+
+
 def corpus_pages(files: Iterable[Path]) -> list[Page]:
     """Return the corpus' captures as prepared pages, one for each URL: with a title and without links.
 
@@ -101,6 +106,7 @@ def corpus_pages(files: Iterable[Path]) -> list[Page]:
                     last_modified=parsedate_to_datetime(modified) if modified else None,
                     etag=headers.get("etag"),
                     outlinks=(),
+                    _html_facts=PARSED,
                 )
     return list(found.values())
 
@@ -144,6 +150,7 @@ def made_up_pages(count: int, hosts: list[str], *, body_bytes: int = 0) -> Itera
             last_modified=modified,
             etag=etag,
             outlinks=(),
+            _html_facts=PARSED,
         )
 
 
