@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from languages import TEXTS
-from webtable import Page
+from webtable import Link, Page
 from webtable.page.facts import filled
 
 MODIFIED = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)
@@ -121,6 +121,23 @@ def test_a_304_replaces_what_its_headers_say_and_leaves_what_the_html_says(site)
 
 def languages(page):
     return page.language, page.language_detected
+
+
+def test_a_writer_that_does_not_parse_stores_the_facts_that_a_page_was_given(site):
+    body = b"<title>Of HTML</title><meta name=robots content=noindex><h1>One</h1><a href=/b>B</a>"
+    fields = {"body": body, "content_type": "text/html", "charset": None, "title": None, "outlinks": None}
+    with site.table.writer(parse=False) as writer:
+        writer.put(site.page("/bare", **fields))
+        writer.put(site.page("/", **fields | {"title": "Given", "outlinks": (Link(site.url("/c")),)}))
+    site.table.put(site.page("/parsed", **fields))
+
+    columns = ["title", "robots", "h1", "outlinks", "body"]
+    pages = {page.url: page for page in site.table.pages(site.domain, columns=columns)}
+    bare, given, parsed = (pages[site.url(path)] for path in ("/bare", "/", "/parsed"))
+    assert (bare.title, bare.robots, bare.h1, bare.outlinks, bare.body) == (None, None, None, None, body)
+    assert (given.title, given.robots, given.h1) == ("Given", None, None)
+    assert [link.url for link in given.outlinks] == [site.url("/c")]
+    assert (parsed.title, parsed.robots, parsed.h1) == ("Of HTML", "noindex", "One")
 
 
 def test_a_writer_finds_the_language_of_pages_that_do_not_say_it_and_marks_it(site):

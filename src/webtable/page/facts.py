@@ -151,15 +151,15 @@ def detected(text: str) -> str | None:
 
 
 def filled(
-    page: Page, limits: ReadLimits = DEFAULT_LIMITS, *, detect_language: bool = False
+    page: Page, limits: ReadLimits = DEFAULT_LIMITS, *, parse: bool = True, detect_language: bool = False
 ) -> tuple[Page, Extract | None]:
     """Return *page* with the fields filled in that are not given and that its headers and its HTML tell.
 
     These are the fields of `with_header_fields`, what the page says of itself, the links and the charset. A body
     without a type is HTML unless it is binary, and gets that type. HTML is parsed, unless the page has its links and
-    its `html_facts`, as it has when this was done before. With *detect_language* a page that does not say its language
-    gets the one of its text, if that is clear. The second value is what was found in the HTML, None if it was not
-    parsed.
+    its `html_facts`, as it has when this was done before, and not without *parse*. With *detect_language* a page that
+    does not say its language gets the one of its text, if that is clear. The second value is what was found in the
+    HTML, None if it was not parsed.
     """
     page = with_header_fields(page)
     body, html, extracted = page.body, page._html_facts, None
@@ -167,7 +167,7 @@ def filled(
         if not page.content_type:
             # What is treated as HTML has that type in every answer.
             page = msgspec.structs.replace(page, content_type="text/html")
-        if html is None or page.outlinks is None:
+        if parse and (html is None or page.outlinks is None):
             extracted = extract(body, page.url, page.charset, limits, content_type=page.content_type)
             page, html = _with_extract(page, extracted), _shared(extracted)
     page = with_facts(page, html or {})

@@ -264,6 +264,7 @@ class WebTable(ShowsItself):
         buffer_pages: int = 500,
         max_age: float = 5.0,
         max_body: int | None = None,
+        parse: bool = True,
         detect_language: bool = False,
         in_flight: int = IN_FLIGHT,
         deadline: float | None = None,
@@ -274,10 +275,11 @@ class WebTable(ShowsItself):
         """Return a writer, to be used in a `with` block.
 
         A batch is sent at *buffer_bytes* of bodies, at *buffer_pages* pages, or after *max_age* seconds. Bodies of more
-        than *max_body* bytes are cut and marked `truncated`. With *detect_language* a page that does not say its
-        language gets that of its text, if it is clear, and is marked `language_detected`; this takes some 3 ms a page.
-        At most *in_flight* batches, 1 to 8, are sent at once; the writer holds up to (*in_flight* + 1) times
-        *buffer_bytes*.
+        than *max_body* bytes are cut and marked `truncated`. Without *parse* the title, links and other facts of a page
+        are those that it was given, and its HTML is not read, which takes most of the time of a put. With
+        *detect_language* a page that does not say its language gets that of its text, if it is clear, and is marked
+        `language_detected`; this takes some 3 ms a page. At most *in_flight* batches, 1 to 8, are sent at once; the
+        writer holds up to (*in_flight* + 1) times *buffer_bytes*.
 
         A batch that fails because the store is not reached is retried until *deadline* seconds after it was first sent;
         by default, only within the store's own `timeout`. Before each retry *on_retry* is called, in a thread of the
@@ -290,7 +292,7 @@ class WebTable(ShowsItself):
         from webtable.repository.writing.writer import Writer
 
         writer = Writer(
-            BatchWriter(self._context, max_body, detect_language=detect_language),
+            BatchWriter(self._context, max_body, parse=parse, detect_language=detect_language),
             timeout=self.store.timeout,
             buffer_bytes=buffer_bytes,
             buffer_pages=buffer_pages,

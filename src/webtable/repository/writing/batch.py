@@ -231,14 +231,20 @@ class BatchWriter:
     """
 
     def __init__(
-        self, context: TableContext, max_body: int | None, *, detect_language: bool = False, is_completing: bool = False
+        self,
+        context: TableContext,
+        max_body: int | None,
+        *,
+        parse: bool = True,
+        detect_language: bool = False,
+        is_completing: bool = False,
     ) -> None:
         if max_body is not None and (not isinstance(max_body, int) or max_body < 1):
             raise InvalidArgument(f"max_body={max_body!r} must be a number of bytes above 0")
         self.context = context
         self._updater = Updater(context)
         self._packer = Packer(context, max_body)
-        self._detect_language = detect_language
+        self._taken = partial(taken, parse=parse, detect_language=detect_language)
         self._transactions = OwnTransactions()
         self._revisits = OpenRevisits(context.store, context.table, context.key)
         self._is_completing = is_completing
@@ -255,7 +261,7 @@ class BatchWriter:
 
     def taken(self, page: object) -> tuple[bytes, Page, Sequence[bytes]]:
         """Return *page* as it will be stored, with its row, as `capture_checks.taken` does."""
-        return taken(page, self.context.key, self.context.layouts, detect_language=self._detect_language)
+        return self._taken(page, self.context.key, self.context.layouts)
 
     def prepare(self, batch: Sequence[KeyedPage], *, is_retry: bool = False) -> Prepared:
         """Read, decide and pack the first pages of *batch*; the result's `rest` has the others.

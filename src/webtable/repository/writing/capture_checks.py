@@ -50,7 +50,7 @@ _TYPES = {ATTRIBUTES[name]: types_of(kind) for name, kind in TYPES.items() if AT
 
 
 def taken(
-    page: object, key: WebKey, layouts: Layouts, *, detect_language: bool = False
+    page: object, key: WebKey, layouts: Layouts, *, parse: bool = True, detect_language: bool = False
 ) -> tuple[bytes, Page, Sequence[bytes]]:
     """Return the row of *page*, the page as it will be stored, and the rows whose stored state it depends on.
 
@@ -59,7 +59,7 @@ def taken(
     if not isinstance(page, Page):
         raise errors.InvalidArgument(f"page={page!r} must be a webtable.Page")
     row, page = keyed(key, page)
-    page, _ = filled(checked(page, layouts), detect_language=detect_language)
+    page, _ = filled(checked(page, layouts), parse=parse, detect_language=detect_language)
     return row, compacted(page), (row,) if page.same_as is None else rows_for(key, row, page)
 
 
