@@ -307,6 +307,21 @@ def test_an_answer_goes_on_after_a_token(site):
     assert len(whole) == 5
 
 
+def test_a_url_that_robots_txt_kept_from_being_fetched_is_missing_and_blocked(site):
+    site.store(
+        robots(site, "User-agent: *", "Disallow: /private/", f"Sitemap: {site.url('/sitemap.xml')}"),
+        xml(site, "/sitemap.xml", urlset(site.url("/private/1"), site.url("/public"))),
+    )
+
+    entries = {entry.url: (entry.problems, entry.detail) for entry in site.table.sitemaps(site.domain)}
+    assert entries == {
+        site.url("/private/1"): (("missing", "blocked"), "Disallow: /private/"),
+        site.url("/public"): (("missing",), None),
+    }
+    (blocked,) = site.table.sitemaps(site.domain, problem="blocked")
+    assert blocked.url == site.url("/private/1")
+
+
 def test_a_sitemap_in_a_damaged_row_is_unreadable_and_told(site):
     site.store(xml(site, "/sitemap.xml", urlset()), robots(site, f"Sitemap: {site.url('/sitemap.xml')}"))
     damage(site.table, site.url("/sitemap.xml"))

@@ -268,7 +268,7 @@ class SitemapsQuestion(OfSitemaps[SitemapURL]):
             reading.look_back()
             rows = map(_Row._make, scratch.rows(_ROWS, (after or b"",)))
             for _, of_url in groupby(rows, lambda row: row.place):
-                entry = _most_wrong(row.url() for row in of_url)
+                entry = reading.with_rule(_most_wrong(row.url() for row in of_url))
                 if self.problems is None or not self.problems.isdisjoint(entry.problems):
                     yield entry
 
@@ -440,6 +440,20 @@ class _Reading(SitemapReading):
 
     def index_status(self, page: Page) -> tuple[IndexStatus | None, str | None]:
         return self._robots.index_status(page)[:2]
+
+    def with_rule(self, entry: SitemapURL) -> SitemapURL:
+        """Return *entry* with the rule of robots.txt that keeps it from being fetched, if it is not stored."""
+        if "missing" not in entry.problems:
+            return entry
+        try:
+            file = self._robots.of(entry.url, None)
+        except DamagedRow as exc:
+            self._damage.add(exc)
+            return entry
+        if file is None or file.allows(entry.url):
+            return entry
+        details = filter(None, (entry.detail, file.rule(entry.url)))
+        return replace(entry, problems=(*entry.problems, "blocked"), detail="; ".join(details) or None)
 
     def look_back(self) -> None:
         """Find when pages had other content last, where a lastmod depends on it and their metadata do not say it."""
