@@ -44,9 +44,8 @@ class PageReader:
 
         Raises `DamagedRow` for the first row that cannot be read.
         """
-        wanted = self._codec.select(columns)
-        content = self._codec.contents(wanted)
-        stored = self._store.read(self._table, rows, Wanted(wanted))
+        wanted, content = self._codec.selection(tuple(columns))
+        stored = self._store.read(self._table, rows, wanted)
         return [row and self._counted(self.page(row, content), columns) for row in stored]
 
     def read_each(
@@ -62,18 +61,17 @@ class PageReader:
         Bodies and links are read for as many rows at once as take 8 MiB; *weights* are their sizes in bytes, if known.
         With *verify* bodies that do not match their digests are errors too.
         """
-        wanted = self._codec.select(columns)
-        content = self._codec.contents(wanted)
+        wanted, content = self._codec.selection(tuple(columns))
         # The sizes are in the metadata. Without knowing them, 64 bodies of 10 MB would be in memory at once.
         if weights is not None:
             pieces = together(zip(rows, weights, strict=True))
             stored: Iterable[Row | None] = chain.from_iterable(
-                self._store.read(self._table, piece, Wanted(wanted)) for piece in pieces
+                self._store.read(self._table, piece, wanted) for piece in pieces
             )
         elif len(rows) == 1 or not content:
-            stored = self._store.read(self._table, rows, Wanted(wanted))
+            stored = self._store.read(self._table, rows, wanted)
         else:
-            stored = self._with_contents(rows, wanted, content)
+            stored = self._with_contents(rows, wanted.columns or (), content)
         for row in stored:
             page = row and self.each(row, content, verify=verify)
             yield self._counted(page, columns) if isinstance(page, Page) else page

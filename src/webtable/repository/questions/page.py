@@ -16,7 +16,15 @@ from msgspec.structs import replace
 from webtable._clock import clock, milliseconds
 from webtable.errors import DamagedRow, InvalidArgument, InvalidURL
 from webtable.page.page import Page
-from webtable.repository.answers.columns import EXTRA_COLUMNS, column, column_names, declared, fields_of, pages_with
+from webtable.repository.answers.columns import (
+    EXTRA_COLUMNS,
+    checked_fields,
+    column,
+    column_names,
+    declared,
+    fields_of,
+    pages_with,
+)
 from webtable.repository.answers.results import ResultList
 from webtable.repository.arguments import Moment, given_moment, moments
 from webtable.repository.indexes.index import URL, page_id
@@ -150,7 +158,8 @@ def get(
     """Return the page *url* now or *as_of* a moment, None if it is not stored; raises `DamagedRow`."""
     with until(Deadline(context.store.timeout)):
         moment = given_moment("as_of", as_of)
-        page = next(get_many(context, [url], columns))
+        fields = _fields(columns)
+        (page,) = context.counted.read([context.key.encode(url)], fields)
         if page is not None and moment is not None and page.fetched_at > moment:
             page = _as_of(context, url, moment, columns)
     if verify and page is not None:
@@ -160,9 +169,13 @@ def get(
 
 def get_many(context: TableContext, urls: Iterable[str], columns: Sequence[str] | None) -> Iterator[Page | None]:
     """Yield for each of *urls* its page, or None; raises `DamagedRow` at one that cannot be read, and goes on."""
-    wanted = ("body", "outlinks") if columns is None else fields_of(columns)
-    context.codec.select(columns)
-    return _Many(map(context.key.encode, urls), lambda rows: context.counted.read_each(rows, wanted))
+    fields = _fields(columns)
+    return _Many(map(context.key.encode, urls), lambda rows: context.counted.read_each(rows, fields))
+
+
+def _fields(columns: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the fields to read for *columns* (None: body and links); raises `UnknownColumn`."""
+    return ("body", "outlinks") if columns is None else checked_fields(columns)
 
 
 class History(ResultList[Page]):

@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections import Counter, deque
+from collections import deque
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -194,27 +194,29 @@ class _Gate:
         renew_after_fork(self)
 
     def after_fork(self) -> None:
-        # Reentrant, because garbage collection may close a store in the middle of this.
-        self._changed = threading.Condition(threading.RLock())
-        self._inside: Counter[int] = Counter()
+        # Reentrant, because garbage collection may close a store in the middle of this. Taken itself where that is
+        # enough, as each call of a store comes here twice, and a condition is Python.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._inside: dict[int, int] = {}
         self._forking: int | None = None
         self.opening: weakref.WeakValueDictionary[Path, threading.Lock] = weakref.WeakValueDictionary()
 
     def enter(self) -> None:
         """Begin to use SQLite in this thread, as soon as no other thread is forking."""
         me = threading.get_ident()
-        with self._changed:
-            while me not in self._inside and self._forking not in (None, me):
+        with self._lock:
+            while self._forking is not None and me not in self._inside and self._forking != me:
                 self._changed.wait()
-            self._inside[me] += 1
+            self._inside[me] = self._inside.get(me, 0) + 1
 
     def leave(self) -> None:
         """End the use of SQLite that `enter` began."""
         me = threading.get_ident()
-        with self._changed:
-            self._inside[me] -= 1
-            if self._inside[me] <= 0:  # below 0 in a child that was forked from inside
-                del self._inside[me]
+        with self._lock:
+            depth = self._inside.pop(me, 0) - 1
+            if depth > 0:  # below 0 in a child that was forked from inside
+                self._inside[me] = depth
             if self._forking is not None:
                 self._changed.notify_all()
 
@@ -512,16 +514,27 @@ class Connections:
         self.is_read_only: Final = is_read_only(path)
         self._immutable: dict[sqlite3.Connection, FileState] = {}
         """What a file that is read without a log looked like when each of its connections was opened."""
+        self._waits: dict[sqlite3.Connection, int] = {}
 
     def reader(self, wait: Wait) -> sqlite3.Connection:
         """Return a connection for reading, to be returned by `give_back`."""
-        with suppress(IndexError):
-            while True:
+        while self.readers:
+            try:
                 connection = self.readers.pop()
-                if not self._is_outdated(connection):
-                    return connection
-                self.close(connection)
+            except IndexError:  # another thread has taken it
+                break
+            if not self._is_outdated(connection):
+                return connection
+            self.close(connection)
         return self.connect(wait)
+
+    def limit(self, connection: sqlite3.Connection, wait: Wait) -> None:
+        """Let a reader wait for others as long as *wait*."""
+        milliseconds = wait.milliseconds()
+        # SQLite prepares a PRAGMA each time anew, and nearly always the timeout is that of the call before.
+        if self._waits.get(connection) != milliseconds:
+            connection.execute(f"PRAGMA busy_timeout={milliseconds}")
+            self._waits[connection] = milliseconds
 
     def check_unchanged(self, connection: sqlite3.Connection) -> None:
         """Raise `StoreUnavailable` if what was just read may be wrong, as another program has begun to write."""
@@ -593,6 +606,7 @@ class Connections:
             connection.close()
         self.open.discard(connection)
         self._immutable.pop(connection, None)
+        self._waits.pop(connection, None)
 
     def close_writer(self) -> None:
         """Close the writing connection, unless it is in use."""

@@ -48,19 +48,22 @@ class FamilyQuery:
         self._family = family
         self._versions = wanted.versions
         self.cells: Final = f"cells_{family.id}"
+        self.qualifiers: Final = qualifiers
         self.parameters: dict[str, object] = {}
         self.chosen: str = ""
         self.alive: str = ""
+        # HBase keeps as many versions as `min_versions` beyond the TTL, whichever these are.
+        self.is_by_cutoff: Final = schema.ttl is None or not schema.min_versions
         named: dict[str, bytes] = {}
         if qualifiers is not None:
             named = {f"q{family.id}_{i}": qualifier for i, qualifier in enumerate(qualifiers)}
             self.parameters.update(named)
             self.chosen = f"qualifier IN ({', '.join(':' + name for name in named)})"
-        if schema.ttl is not None and not schema.min_versions:
+        if schema.ttl is not None and self.is_by_cutoff:
             self.alive = f" AND timestamp >= :cutoff{family.id}"
 
-        self._is_plain = wanted.versions == 1 and wanted.time_range is None
-        if self._is_plain:
+        self.is_plain: Final = wanted.versions == 1 and wanted.time_range is None
+        if self.is_plain:
             # With max() SQLite reads the value of the newest cell and skips the others without reading theirs.
             grouped = schema.versions > 1
             self.select = "row, qualifier, max(timestamp), value" if grouped else "row, qualifier, timestamp, value"
@@ -77,11 +80,7 @@ class FamilyQuery:
             among = f"row, qualifier, timestamp, {value}"
             own = "" if wanted.time_range is None else " AND timestamp >= :since AND timestamp < :until"
         self._of_row = self._select(ONE_ROW)
-        if (
-            0 < len(named) <= MOST_NAMED
-            and schema.versions == ALL_VERSIONS
-            and (schema.ttl is None or not schema.min_versions)
-        ):
+        if 0 < len(named) <= MOST_NAMED and schema.versions == ALL_VERSIONS and self.is_by_cutoff:
             each = (
                 f"SELECT {among} FROM {self.cells} WHERE row = :start AND qualifier = :{name}{self.alive}{own}"
                 f" ORDER BY timestamp DESC LIMIT {wanted.versions}"
@@ -93,7 +92,7 @@ class FamilyQuery:
     def decode(self, records: sqlite3.Cursor, now: int) -> Iterator[SizedRow]:
         """Return the rows in *records*, as visible at *now*."""
         prefix, schema = self._family.prefix, self._family.schema
-        if self._is_plain:
+        if self.is_plain:
             return _newest(prefix, records)
         return _versions(prefix, schema, self._family.oldest_visible(now), self._versions, records)
 
@@ -101,7 +100,16 @@ class FamilyQuery:
         """Return the parameters of the statements."""
         if not self.alive:
             return self.parameters
-        return {**self.parameters, f"cutoff{self._family.id}": self._family.oldest_visible(now)}
+        return {**self.parameters, f"cutoff{self._family.id}": self.oldest_visible(now)}
+
+    def oldest_visible(self, now: int) -> int:
+        """Return the timestamp below which cells have expired by the family's TTL."""
+        return self._family.oldest_visible(now)
+
+    def named_columns(self) -> list[bytes]:
+        """Return the full names of the columns, if the newest cells of named columns are wanted; else none."""
+        is_simple = self.is_plain and self.is_by_cutoff
+        return [self._family.prefix + qualifier for qualifier in self.qualifiers or ()] if is_simple else []
 
     def keys(self, where: str) -> str:
         """Return the statement for the keys of the rows *where*."""
@@ -254,14 +262,52 @@ def reader(connection: sqlite3.Connection, table: StoredTable, wanted: Wanted, n
         column = Wanted([wanted.containing.column], time_range=wanted.time_range)
         search = _WordSearch(reader(connection, table, column, now), wanted.containing)
     return Reader(
-        connection, make(table, wanted), now, only_keys=wanted.keys_only, plain=wanted.time_range is None, search=search
+        connection,
+        *make(table, wanted),
+        now,
+        only_keys=wanted.keys_only,
+        plain=wanted.time_range is None,
+        search=search,
     )
 
 
 @lru_cache(maxsize=64)
-def _sources(table: StoredTable, wanted: Wanted) -> list[FamilyQuery]:
-    """Return the families of *table* that are *wanted*; usually those of an earlier call."""
-    return [FamilyQuery(family, qualifiers, wanted) for family, qualifiers in wanted_families(table, wanted.columns)]
+def _sources(table: StoredTable, wanted: Wanted) -> tuple[list[FamilyQuery], RowQuery | None]:
+    """Return the families of *table* that are *wanted*, and how one row is read; usually those of an earlier call."""
+    families = wanted_families(table, wanted.columns)
+    sources = [FamilyQuery(family, qualifiers, wanted) for family, qualifiers in families]
+    columns = [source.named_columns() for source in sources]
+    few = all(columns) and 0 < sum(map(len, columns)) <= MOST_NAMED
+    return sources, RowQuery(sources, columns) if few else None
+
+
+class RowQuery:
+    """The newest cells of some *columns* of one row, of all its families in one statement."""
+
+    def __init__(self, sources: Sequence[FamilyQuery], columns: Sequence[Sequence[bytes]]) -> None:
+        self._columns = [column for names in columns for column in names]
+        self._expiring = [source for source in sources if source.alive]
+        # By position, since names take the driver twice as long.
+        self._qualifiers = [qualifier for source in sources for qualifier in source.qualifiers or ()]
+        cutoffs = {source.cells: f"?{2 + len(self._columns) + at}" for at, source in enumerate(self._expiring)}
+        each: list[str] = []
+        for source in sources:
+            alive = f" AND timestamp >= {cutoffs[source.cells]}" if source.alive else ""
+            each += [
+                f"SELECT * FROM (SELECT {at}, timestamp, value FROM {source.cells} WHERE row = ?1 AND"
+                f" qualifier = ?{2 + at}{alive} ORDER BY timestamp DESC LIMIT 1)"
+                for at in range(len(each), len(each) + len(source.qualifiers or ()))
+            ]
+        self._statement = " UNION ALL ".join(each)
+
+    def row(self, connection: sqlite3.Connection, key: bytes, now: int) -> Row | None:
+        """Return the row, as visible at *now*; None if nothing of it is."""
+        cutoffs = [source.oldest_visible(now) for source in self._expiring]
+        cells: dict[bytes, Sequence[Cell]] = {}
+        for at, timestamp, value in connection.execute(self._statement, (key, *self._qualifiers, *cutoffs)).fetchall():
+            check_cell(key, b"", timestamp, value)
+            cells[self._columns[at]] = (Cell(timestamp, value),)
+        return Row(key, cells) if cells else None
 
 
 class Reader(msgspec.Struct):
@@ -269,18 +315,21 @@ class Reader(msgspec.Struct):
 
     connection: sqlite3.Connection
     sources: list[FamilyQuery]
+    row_query: RowQuery | None
     now: int
     only_keys: bool
     plain: bool
     search: _WordSearch | None
-    parameters: dict[str, object] = {}
 
-    def __post_init__(self) -> None:
-        for source in self.sources:
-            self.parameters |= source.parameters_at(self.now)
+    @property
+    def parameters(self) -> dict[str, object]:
+        """The parameters of all statements."""
+        return {name: value for source in self.sources for name, value in source.parameters_at(self.now).items()}
 
     def row(self, key: bytes) -> Row | None:
         """Return the row, None if nothing of it is visible."""
+        if self.row_query is not None:
+            return self.row_query.row(self.connection, key, self.now)
         with closing(self._where(ONE_ROW, key, b"")) as rows:
             for _, cells, _ in rows:
                 return Row(key, cells)
