@@ -93,7 +93,8 @@ class FamilyQuery:
         """Return the rows in *records*, as visible at *now*."""
         prefix, schema = self._family.prefix, self._family.schema
         if self.is_plain:
-            return _newest(prefix, records)
+            qualifiers = self.qualifiers or ()
+            return _newest_of(prefix + qualifiers[0], records) if len(qualifiers) == 1 else _newest(prefix, records)
         return _versions(prefix, schema, self._family.oldest_visible(now), self._versions, records)
 
     def parameters_at(self, now: int) -> dict[str, object]:
@@ -197,6 +198,18 @@ def _newest(prefix: bytes, records: Iterable[tuple[bytes, bytes, int, bytes]]) -
             size += len(value)
     if cells:
         yield current, cells, size
+
+
+def _newest_of(column: bytes, records: Iterable[tuple[bytes, bytes, int, bytes]]) -> Iterator[SizedRow]:
+    """Yield the rows of one family with the newest cell of one *column*, as a listing of metadata reads them."""
+    current = b""
+    new = tuple.__new__
+    for key, qualifier, timestamp, value in records:
+        if key != current:
+            if type(value) is not bytes or type(timestamp) is not int or type(key) is not bytes:
+                check_cell(key, qualifier, timestamp, value)
+            current = key
+            yield key, {column: (new(Cell, (timestamp, value)),)}, len(value)
 
 
 def _versions(
