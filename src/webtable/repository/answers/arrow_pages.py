@@ -8,7 +8,6 @@ of the time. If a row has no right checksum, or cannot be decoded, the pages of 
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from operator import attrgetter
@@ -183,14 +182,13 @@ def in_batches(
             yield piece.made(metadata, each, columns, damage) if parsed is None else parsed
 
 
-@dataclass(slots=True)
-class _Piece:
+class _Piece(msgspec.Struct):
     """Rows that are pages: the key of each, and its stored metadata with the timestamp.
 
     These are tuples, because the garbage collector would check row objects again and again.
     """
 
-    cells: list[tuple[bytes, int, bytes]] = field(default_factory=list)
+    cells: list[tuple[bytes, int, bytes]] = []
     is_proven: bool = True
     """Whether the checksums of all rows are right."""
     has_more: bool = False

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 import msgspec
 
@@ -17,7 +17,9 @@ from webtable.errors import InvalidArgument
 from webtable.repository.answers.results import Partition, Results
 from webtable.repository.arguments import given_moment
 from webtable.repository.context import TableContext, TablePart
-from webtable.repository.partitions.processes import TableAddress, Whole, cut
+
+if TYPE_CHECKING:
+    from webtable.repository.partitions.processes import TableAddress
 
 
 class HasContext(Protocol):
@@ -91,6 +93,8 @@ class Request(msgspec.Struct, frozen=True):
 
     def partitions(self, n: int) -> list[Partition[Any]]:
         """Return *n* parts of the answer."""
+        from webtable.repository.partitions.processes import TableAddress, Whole, cut  # most answers stay whole
+
         if self.is_whole:
             raise InvalidArgument(f"order={self.options['order']!r}: an answer in this order cannot be divided")
         context = self.table._context

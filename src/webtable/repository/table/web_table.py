@@ -30,7 +30,6 @@ from webtable.repository.arguments import (
     moments,
 )
 from webtable.repository.context import TableContext
-from webtable.repository.metrics import Metrics, metrics_of
 from webtable.repository.partitions.questions import repeatable
 from webtable.repository.reading.scope import Scope, Site
 from webtable.repository.table.groups import TableIndexes, TableLinks, TableMaintenance, TableSearchIndex
@@ -65,6 +64,7 @@ if TYPE_CHECKING:
     from webtable.repository.links.depths import Depth
     from webtable.repository.links.links import Edge
     from webtable.repository.maintenance.delete import DeletedPage, Deletions
+    from webtable.repository.metrics import Metrics
     from webtable.repository.questions.canonicals import Canonical, CanonicalProblem
     from webtable.repository.questions.captures import Crawl, Unresolved
     from webtable.repository.questions.changes import Change, ChangedField, ChangeKind, IgnoredContent
@@ -252,6 +252,8 @@ class WebTable(ShowsItself):
     @property
     def metrics(self) -> Metrics:
         """A snapshot of the metrics: what the table has done, what its writers hold, and the health of its store."""
+        from webtable.repository.metrics import metrics_of
+
         counts, events = self._context.counts.snapshot(), self._context.events.snapshot()
         return metrics_of(self.store, counts, events, [writer.metrics for writer in self._writers])
 

@@ -18,6 +18,8 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from typing import Final
 
+import msgspec
+
 from webtable.errors import InvalidArgument, NotAStore
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.full_text import FIELDS
@@ -121,8 +123,7 @@ class Family:
         return 0 if self.schema.ttl is None else now - self.schema.ttl * 1000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StoredTable:
+class StoredTable(msgspec.Struct, frozen=True, eq=False):
     """A table as it is stored; `families` is by prefix (`b"content:"`), in the order of their names.
 
     It is equal to itself only, so it can be a cache key; as long as nothing changes there is one instance.

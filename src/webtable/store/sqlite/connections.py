@@ -14,9 +14,10 @@ import time
 import weakref
 from collections import deque
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+import msgspec
 
 from webtable._clock import clock
 from webtable._messages import Command
@@ -291,13 +292,12 @@ os.register_at_fork(before=_before, after_in_parent=_gate.open)
 # Threads of a process write in the order of arrival. Other processes that have locked the file are named in messages.
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
+class _Turn(msgspec.Struct, frozen=True):
     """The thread whose turn it is, and its purpose."""
 
     purpose: str
-    thread: threading.Thread = field(default_factory=threading.current_thread)
-    since: float = field(default_factory=clock.monotonic)
+    thread: threading.Thread = msgspec.field(default_factory=threading.current_thread)
+    since: float = msgspec.field(default_factory=clock.monotonic)
 
     def __str__(self) -> str:
         return f"thread {self.thread.name!r}, which has been {self.purpose} for {clock.monotonic() - self.since:.1f} s"
