@@ -15,7 +15,7 @@ import weakref
 from collections import deque
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -275,7 +275,7 @@ def leave_to_parent(connection: object, path: Path) -> None:
 
 def is_the_parents(path: Path) -> bool:
     """Whether the file at *path* cannot be used in this process, nor in those that are forked from it."""
-    return path in _inherited
+    return bool(_inherited) and path in _inherited  # a path is hashed in Python
 
 
 def _before() -> None:
@@ -499,6 +499,13 @@ class Wait:
         return f"{self.seconds():.1f} s"
 
 
+class ReadingConnection(sqlite3.Connection):
+    """A connection for reading, with the tables that it has found as of a version of the file."""
+
+    version: int | None = None
+    tables: dict[str, Any] = {}
+
+
 class Connections:
     """The connections that this process has opened to the file at *path*; they do not read cells over *max_cell*."""
 
@@ -547,8 +554,10 @@ class Connections:
 
     def give_back(self, connection: sqlite3.Connection, *, keep: bool = True) -> None:
         """Return a connection that was lent for reading; unless *keep*, it is closed."""
-        with suppress(sqlite3.Error):
+        try:  # noqa: SIM105 - each read comes here, and `suppress` takes as long as the rollback
             connection.rollback()
+        except sqlite3.Error:
+            pass
         if keep and len(self.readers) < IDLE_READERS:
             self.readers.append(connection)
         else:
@@ -569,6 +578,7 @@ class Connections:
                 isolation_level=None,
                 check_same_thread=False,
                 cached_statements=256,
+                factory=sqlite3.Connection if write else ReadingConnection,
             )
             self.open.add(connection)
             if state is not None and not state.has_log:
