@@ -45,14 +45,14 @@ class FamilyQuery:
 
     def __init__(self, family: Family, qualifiers: list[bytes] | None, wanted: Wanted) -> None:
         schema = family.schema
-        self._family = family
+        self.family: Final = family
         self._versions = wanted.versions
         self.cells: Final = f"cells_{family.id}"
         self.qualifiers: Final = qualifiers
         self.parameters: dict[str, object] = {}
         self.chosen: str = ""
         self.alive: str = ""
-        # HBase keeps as many versions as `min_versions` beyond the TTL, whichever these are.
+        # With `min_versions` it depends on the other cells of a column whether one is visible.
         self.is_by_cutoff: Final = schema.ttl is None or not schema.min_versions
         named: dict[str, bytes] = {}
         if qualifiers is not None:
@@ -91,26 +91,21 @@ class FamilyQuery:
 
     def decode(self, records: sqlite3.Cursor, now: int) -> Iterator[SizedRow]:
         """Return the rows in *records*, as visible at *now*."""
-        prefix, schema = self._family.prefix, self._family.schema
+        prefix, schema = self.family.prefix, self.family.schema
         if self.is_plain:
             qualifiers = self.qualifiers or ()
             return _newest_of(prefix + qualifiers[0], records) if len(qualifiers) == 1 else _newest(prefix, records)
-        return _versions(prefix, schema, self._family.oldest_visible(now), self._versions, records)
+        return _versions(prefix, schema, self.family.oldest_visible(now), self._versions, records)
 
     def parameters_at(self, now: int) -> dict[str, object]:
         """Return the parameters of the statements."""
         if not self.alive:
             return self.parameters
-        return {**self.parameters, f"cutoff{self._family.id}": self.oldest_visible(now)}
+        return {**self.parameters, f"cutoff{self.family.id}": self.family.oldest_visible(now)}
 
-    def oldest_visible(self, now: int) -> int:
-        """Return the timestamp below which cells have expired by the family's TTL."""
-        return self._family.oldest_visible(now)
-
-    def named_columns(self) -> list[bytes]:
-        """Return the full names of the columns, if the newest cells of named columns are wanted; else none."""
-        is_simple = self.is_plain and self.is_by_cutoff
-        return [self._family.prefix + qualifier for qualifier in self.qualifiers or ()] if is_simple else []
+    def is_of_columns(self) -> bool:
+        """Whether the newest cells of named columns are wanted, each visible or not by itself."""
+        return self.is_plain and self.is_by_cutoff and bool(self.qualifiers)
 
     def keys(self, where: str) -> str:
         """Return the statement for the keys of the rows *where*."""
@@ -289,33 +284,29 @@ def _sources(table: StoredTable, wanted: Wanted) -> tuple[list[FamilyQuery], Row
     """Return the families of *table* that are *wanted*, and how one row is read; usually those of an earlier call."""
     families = wanted_families(table, wanted.columns)
     sources = [FamilyQuery(family, qualifiers, wanted) for family, qualifiers in families]
-    columns = [source.named_columns() for source in sources]
-    few = all(columns) and 0 < sum(map(len, columns)) <= MOST_NAMED
-    return sources, RowQuery(sources, columns) if few else None
+    is_named = sources and len(wanted.columns or ()) <= MOST_NAMED and all(map(FamilyQuery.is_of_columns, sources))
+    return sources, RowQuery(sources) if is_named else None
 
 
 class RowQuery:
-    """The newest cells of some *columns* of one row, of all its families in one statement."""
+    """The newest cells of the named columns of one row, of all families in one statement."""
 
-    def __init__(self, sources: Sequence[FamilyQuery], columns: Sequence[Sequence[bytes]]) -> None:
-        self._columns = [column for names in columns for column in names]
-        self._expiring = [source for source in sources if source.alive]
-        # By position, since names take the driver twice as long.
-        self._qualifiers = [qualifier for source in sources for qualifier in source.qualifiers or ()]
-        cutoffs = {source.cells: f"?{2 + len(self._columns) + at}" for at, source in enumerate(self._expiring)}
-        each: list[str] = []
-        for source in sources:
-            alive = f" AND timestamp >= {cutoffs[source.cells]}" if source.alive else ""
-            each += [
-                f"SELECT * FROM (SELECT {at}, timestamp, value FROM {source.cells} WHERE row = ?1 AND"
-                f" qualifier = ?{2 + at}{alive} ORDER BY timestamp DESC LIMIT 1)"
-                for at in range(len(each), len(each) + len(source.qualifiers or ()))
-            ]
-        self._statement = " UNION ALL ".join(each)
+    def __init__(self, sources: Sequence[FamilyQuery]) -> None:
+        columns = [(source, qualifier) for source in sources for qualifier in source.qualifiers or ()]
+        self._columns = [source.family.prefix + qualifier for source, qualifier in columns]
+        self._expiring = [source.family for source in sources if source.alive]
+        # By position, since names take the driver twice as long: the row, the qualifiers, the cutoffs of families.
+        self._qualifiers = [qualifier for _, qualifier in columns]
+        cutoffs = {family.id: f" AND timestamp >= ?{2 + len(columns) + at}" for at, family in enumerate(self._expiring)}
+        self._statement = " UNION ALL ".join(
+            f"SELECT * FROM (SELECT {at}, timestamp, value FROM {source.cells} WHERE row = ?1 AND qualifier = ?{2 + at}"
+            f"{cutoffs.get(source.family.id, '')} ORDER BY timestamp DESC LIMIT 1)"
+            for at, (source, _) in enumerate(columns)
+        )
 
     def row(self, connection: sqlite3.Connection, key: bytes, now: int) -> Row | None:
         """Return the row, as visible at *now*; None if nothing of it is."""
-        cutoffs = [source.oldest_visible(now) for source in self._expiring]
+        cutoffs = [family.oldest_visible(now) for family in self._expiring]
         cells: dict[bytes, Sequence[Cell]] = {}
         for at, timestamp, value in connection.execute(self._statement, (key, *self._qualifiers, *cutoffs)).fetchall():
             check_cell(key, b"", timestamp, value)
