@@ -646,3 +646,46 @@ def test_a_read_of_some_versions_of_a_row_steps_over_no_others(tmp_path):
     assert [cell.timestamp for cell in some.cells[b"all:a"]] == list(range(4_999, 4_991, -1))
     assert [cell.timestamp for cell in dated.cells[b"all:a"]] == [99, 98]
     assert len(steps) * 100 < 5_000
+
+
+def test_a_store_that_has_read_a_table_sees_what_others_make_of_it(store, path):
+    store.write("t", [put(b"r", b"old")])
+    before = store.read("t", [b"r"], Wanted([b"f:a"]))
+
+    with SQLiteStore(path) as other:
+        other.set_family("t", FamilySchema("f", ttl=3600))
+        expired = store.read("t", [b"r"], Wanted([b"f:a"]))
+        other.drop_table("t")
+        other.create_table(TableSchema("t", FAMILIES))
+        dropped = store.read("t", [b"r"], Wanted([b"f:a"]))
+        other.write("t", [put(b"r", b"new")])
+        written = store.read("t", [b"r"], Wanted([b"f:a"]))
+        other.drop_table("t")
+
+    assert [before[0].value(b"f:a"), expired, dropped, written[0].value(b"f:a")] == [b"old", [None], [None], b"new"]
+    with pytest.raises(TableNotFound):
+        store.read("t", [b"r"], Wanted([b"f:a"]))
+
+
+def test_one_row_has_the_newest_visible_cell_of_each_named_column_of_several_families(store):
+    now = time.time_ns() // 1_000_000
+    cells = [NewCell(b"f:a", at, b"a%d" % at) for at in (1, 2)]
+    cells += [NewCell(b"three:b", at, b"b%d" % at) for at in (7, 5, 6)]
+    cells += [NewCell(b"hour:gone", now - 2 * HOUR, b"expired"), NewCell(b"hour:here", now, b"kept")]
+    store.write("t", [Put(b"r", [*cells, NewCell(b"f:other", 9, b"not wanted")])])
+    columns = [b"hour:here", b"hour:gone", b"three:b", b"f:a", b"f:none"]
+
+    (row,) = store.read("t", [b"r"], Wanted(columns))
+    several = store.read("t", [b"q", b"r"], Wanted(columns))
+
+    assert row.cells == {b"f:a": (Cell(2, b"a2"),), b"three:b": (Cell(7, b"b7"),), b"hour:here": (Cell(now, b"kept"),)}
+    assert several == [None, row]
+
+
+def test_a_row_of_more_columns_than_a_statement_names_is_read_as_well(store):
+    columns = [b"f:%03d" % number for number in range(reader.MOST_NAMED)] + [b"three:last"]
+    store.write("t", [Put(b"r", [NewCell(column, 1, column) for column in columns])])
+
+    (row,) = store.read("t", [b"r"], Wanted(columns))
+
+    assert {column: versions[0].value for column, versions in row.cells.items()} == {c: c for c in columns}

@@ -181,7 +181,9 @@ class Page(
         has_late = WrongName("stored.has_late")
 
     def __post_init__(self) -> None:
-        _headers.keep(self)
+        # Each page of a listing comes here, and its headers are still JSON.
+        if type(_headers_of(self)) is not msgspec.Raw:
+            _headers.keep(self)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Page):
@@ -437,6 +439,7 @@ def repeated_content(page: Page, source: Any) -> dict[str, Any]:
 
 
 _headers = HeadersOnDemand(vars(Page)["headers"])
+_headers_of = vars(Page)["headers"].__get__
 type.__setattr__(Page, "headers", _headers)
 
 BLANK = Page(url="", fetched_at=datetime.fromtimestamp(0, UTC))

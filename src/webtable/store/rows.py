@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import msgspec
@@ -45,16 +44,14 @@ class NewCell(NamedTuple):
     value: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(msgspec.Struct, frozen=True):
     """Cells to be written to a row."""
 
     row: bytes
     cells: Sequence[NewCell]
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(msgspec.Struct, frozen=True):
     """Cells to be deleted from a row: those of *columns* (None is the whole row) at or below *timestamp*.
 
     With *exact* only those at *timestamp* itself, of *columns* with a qualifier; if a store has no call for that, the

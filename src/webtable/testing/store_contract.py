@@ -22,12 +22,12 @@ import time
 import uuid
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any, Final
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreRefused, TableNotFound
 from webtable.rowkey import KeyRange

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from difflib import get_close_matches
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -248,6 +247,8 @@ def site_meant(context: TableContext, scope: Scope) -> str:
         return ""
     if scope.place.is_subtree:  # a domain may have pages only below it
         hosts = list(dict.fromkeys([*hosts, *map(registered_domain, hosts)]))
+    from difflib import get_close_matches  # only where something is wrong
+
     alike = get_close_matches(host, hosts, 1, _ALIKE)
     return f"; did you mean {alike[0]}?" if alike else ""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 from zlib import crc32
 
 import msgspec
 import zstandard
+from msgspec.structs import replace
 
 from webtable._checksums import RIGHT, has_checksum, is_intact, place, with_checksum
 from webtable._clock import milliseconds

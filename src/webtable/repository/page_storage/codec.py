@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from zlib import crc32
@@ -40,6 +41,7 @@ from webtable.repository.page_storage.state import (
 )
 from webtable.schema import Layout, web_columns
 from webtable.store import Cell, NewCell, Row
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -95,6 +97,8 @@ class PageCodec:
         """The family of bodies and captures."""
         self.body_and_links: Final = self.columns.body, self.columns.urls
         self._plain = [(name, self.columns.plain[name]) for name in layout.plain_columns]
+        self.selection = lru_cache(maxsize=64)(self._selection)
+        """The same as `select` for a tuple of columns, as what is wanted of rows; and those of it that have content."""
 
     def contents(self, columns: Sequence[bytes]) -> list[bytes]:
         """The stored *columns* that have content."""
@@ -234,6 +238,10 @@ class PageCodec:
         extra = {"body": self.columns.body, "outlinks": self.columns.urls, "link_counts": self.columns.links}
         chosen = [self.columns.page, *(extra[name] for name in EXTRA_COLUMNS if name in wanted)]
         return self.with_checksums(chosen)
+
+    def _selection(self, columns: tuple[str, ...]) -> tuple[Wanted, Sequence[bytes]]:
+        selected = self.select(columns)
+        return Wanted(selected), self.contents(selected)
 
     def cells(
         self, row: bytes, page: Page, before: Page | None, content: Packed | None, *, with_metadata: bool = True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ from webtable._clock import milliseconds
 from webtable.errors import DamagedRow
 from webtable.page.page import Page
 from webtable.page.parts import Link
-from webtable.repository.answers.columns import column_names
 from webtable.repository.page_storage.cells import together
 from webtable.repository.page_storage.codec import PageCodec, check_body
 from webtable.repository.page_storage.state import DAMAGED_CAPTURE, NEWEST, NOTHING, KeyedPage, Stored, Version
@@ -40,20 +38,13 @@ class PageReader:
         self._codec = codec
         self._limits = limits
         self._refreshed = refreshed
-        # Most calls are for the same few columns: to find out what is stored of them takes as long as a decoded page.
-        self._selected = lru_cache(maxsize=64)(self._select)
-
-    def _select(self, columns: tuple[str, ...]) -> tuple[list[bytes], list[bytes], Wanted]:
-        """Return the stored columns for the page columns *columns*, those of content, and what is read of a row."""
-        stored = self._codec.select(columns)
-        return stored, self._codec.contents(stored), Wanted(stored)
 
     def read(self, rows: Sequence[bytes], columns: Sequence[str]) -> list[Page | None]:
         """Return the page of each of *rows*, or None; *columns* are those of `PageCodec.select`.
 
         Raises `DamagedRow` for the first row that cannot be read.
         """
-        _, content, wanted = self._selected(column_names(columns))
+        wanted, content = self._codec.selection(tuple(columns))
         stored = self._store.read(self._table, rows, wanted)
         return [row and self._counted(self.page(row, content), columns) for row in stored]
 
@@ -70,7 +61,7 @@ class PageReader:
         Bodies and links are read for as many rows at once as take 8 MiB; *weights* are their sizes in bytes, if known.
         With *verify* bodies that do not match their digests are errors too.
         """
-        chosen, content, wanted = self._selected(column_names(columns))
+        wanted, content = self._codec.selection(tuple(columns))
         # The sizes are in the metadata. Without knowing them, 64 bodies of 10 MB would be in memory at once.
         if weights is not None:
             pieces = together(zip(rows, weights, strict=True))
@@ -80,7 +71,7 @@ class PageReader:
         elif len(rows) == 1 or not content:
             stored = self._store.read(self._table, rows, wanted)
         else:
-            stored = self._with_contents(rows, chosen, content)
+            stored = self._with_contents(rows, wanted.columns or (), content)
         for row in stored:
             page = row and self.each(row, content, verify=verify)
             yield self._counted(page, columns) if isinstance(page, Page) else page

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 import msgspec
 
@@ -17,6 +17,9 @@ from webtable.errors import InvalidArgument
 from webtable.repository.answers.results import Partition, Results
 from webtable.repository.arguments import given_moment
 from webtable.repository.context import TableContext, TablePart
+
+if TYPE_CHECKING:
+    from webtable.repository.partitions.processes import TableAddress
 
 
 class HasContext(Protocol):
@@ -90,7 +93,7 @@ class Request(msgspec.Struct, frozen=True):
 
     def partitions(self, n: int) -> list[Partition[Any]]:
         """Return *n* parts of the answer."""
-        from webtable.repository.partitions.processes import TableAddress, Whole, cut  # for most answers nothing is cut
+        from webtable.repository.partitions.processes import TableAddress, Whole, cut  # most answers stay whole
 
         if self.is_whole:
             raise InvalidArgument(f"order={self.options['order']!r}: an answer in this order cannot be divided")
@@ -120,7 +123,7 @@ class Request(msgspec.Struct, frozen=True):
 
 @contextmanager
 def _opened(part: Partition[Any]) -> Iterator[Results[Any]]:
-    place = cast("Any", part.fingerprint)._replace(store=part.store)
+    place = cast("TableAddress", part.fingerprint)._replace(store=part.store)
     # The store by the URL of the part, which its holder may have changed (`dataclasses.replace`).
     with place.opened(TablePart(part.table, part.keys)) as context:
         yield part.ask(PartOfTable(context), *part.arguments, **part.options)

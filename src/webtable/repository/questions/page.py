@@ -158,7 +158,8 @@ def get(
     """Return the page *url* now or *as_of* a moment, None if it is not stored; raises `DamagedRow`."""
     with until(Deadline(context.store.timeout)):
         moment = given_moment("as_of", as_of)
-        page = next(get_many(context, [url], columns))
+        fields = _fields(columns)
+        (page,) = context.counted.read([context.key.encode(url)], fields)
         if page is not None and moment is not None and page.fetched_at > moment:
             page = _as_of(context, url, moment, columns)
     if verify and page is not None:
@@ -168,8 +169,13 @@ def get(
 
 def get_many(context: TableContext, urls: Iterable[str], columns: Sequence[str] | None) -> Iterator[Page | None]:
     """Yield for each of *urls* its page, or None; raises `DamagedRow` at one that cannot be read, and goes on."""
-    wanted = ("body", "outlinks") if columns is None else checked_fields(columns)
-    return _Many(map(context.key.encode, urls), lambda rows: context.counted.read_each(rows, wanted))
+    fields = _fields(columns)
+    return _Many(map(context.key.encode, urls), lambda rows: context.counted.read_each(rows, fields))
+
+
+def _fields(columns: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the fields to read for *columns* (None: body and links); raises `UnknownColumn`."""
+    return ("body", "outlinks") if columns is None else checked_fields(columns)
 
 
 class History(ResultList[Page]):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import msgspec
 
 from webtable.errors import DamagedRow
 from webtable.page.page import LINK_BYTES, Page
@@ -149,8 +150,7 @@ def _pieces(
 _PAGES = frozenset({Page})
 
 
-@dataclass(slots=True)
-class _MadePages:
+class _MadePages(msgspec.Struct):
     """What was made of some rows, and whether there may be more."""
 
     made: list[Page | DamagedRow | None]

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, NoReturn
 
+import msgspec
+
 from webtable.errors import FieldError, InvalidArgument, KeyFormatError, NoRange
 from webtable.rowkey.ranges import KeyRange, merged, prefix_stop
 
@@ -24,8 +26,7 @@ def shown(value: object) -> str:
     return text if len(text) <= 200 else f"{text[:150]}…"
 
 
-@dataclass(frozen=True, slots=True)
-class Between:
+class Between(msgspec.Struct, frozen=True):
     """Values from `since`, included, to `until`, excluded; None is unlimited."""
 
     since: Any = None
@@ -35,8 +36,7 @@ class Between:
         return f"between({shown(self.since)}, {shown(self.until)})"
 
 
-@dataclass(frozen=True, slots=True)
-class StartingWith:
+class StartingWith(msgspec.Struct, frozen=True):
     """Text or bytes that begin with `prefix`."""
 
     prefix: Any
@@ -45,8 +45,7 @@ class StartingWith:
         return f"starting_with({shown(self.prefix)})"
 
 
-@dataclass(frozen=True, slots=True)
-class Below:
+class Below(msgspec.Struct, frozen=True):
     """The domain and all hosts below it."""
 
     domain: str

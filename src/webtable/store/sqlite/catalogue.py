@@ -18,10 +18,12 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from typing import Final
 
+import msgspec
+
 from webtable.errors import InvalidArgument, NotAStore
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.full_text import FIELDS
-from webtable.store.sqlite.connections import DamagedCells
+from webtable.store.sqlite.connections import DamagedCells, ReadingConnection
 
 # --- Full text --------------------------------------------------------------------------------------------------------
 #
@@ -121,8 +123,7 @@ class Family:
         return 0 if self.schema.ttl is None else now - self.schema.ttl * 1000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StoredTable:
+class StoredTable(msgspec.Struct, frozen=True, eq=False):
     """A table as it is stored; `families` is by prefix (`b"content:"`), in the order of their names.
 
     It is equal to itself only, so it can be a cache key; as long as nothing changes there is one instance.
@@ -135,6 +136,20 @@ class StoredTable:
 
 def find_table(connection: sqlite3.Connection, name: str) -> StoredTable | None:
     """Return the table of this name as the connection's transaction sees it."""
+    if not isinstance(connection, ReadingConnection):
+        return _looked_up(connection, name)
+    # It changes with each commit of another connection that this one sees (https://sqlite.org/pragma.html), and a
+    # reader commits nothing; to look the table up takes twice as long.
+    (version,) = connection.execute("PRAGMA data_version").fetchone()
+    if version != connection.version:
+        connection.version, connection.tables = version, {}
+    table = connection.tables.get(name)
+    if table is None and (table := _looked_up(connection, name)) is not None:
+        connection.tables[name] = table
+    return table
+
+
+def _looked_up(connection: sqlite3.Connection, name: str) -> StoredTable | None:
     rows = connection.execute(_LOOKUP, (name,)).fetchall()
     return _decoded(name, tuple(rows)) if rows else None
 

@@ -12,11 +12,12 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections import Counter, deque
+from collections import deque
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+import msgspec
 
 from webtable._clock import clock
 from webtable._messages import Command
@@ -194,27 +195,29 @@ class _Gate:
         renew_after_fork(self)
 
     def after_fork(self) -> None:
-        # Reentrant, because garbage collection may close a store in the middle of this.
-        self._changed = threading.Condition(threading.RLock())
-        self._inside: Counter[int] = Counter()
+        # Reentrant, because garbage collection may close a store in the middle of this. Taken itself where that is
+        # enough, as each call of a store comes here twice, and a condition is Python.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._inside: dict[int, int] = {}
         self._forking: int | None = None
         self.opening: weakref.WeakValueDictionary[Path, threading.Lock] = weakref.WeakValueDictionary()
 
     def enter(self) -> None:
         """Begin to use SQLite in this thread, as soon as no other thread is forking."""
         me = threading.get_ident()
-        with self._changed:
-            while me not in self._inside and self._forking not in (None, me):
+        with self._lock:
+            while self._forking is not None and me not in self._inside and self._forking != me:
                 self._changed.wait()
-            self._inside[me] += 1
+            self._inside[me] = self._inside.get(me, 0) + 1
 
     def leave(self) -> None:
         """End the use of SQLite that `enter` began."""
         me = threading.get_ident()
-        with self._changed:
-            self._inside[me] -= 1
-            if self._inside[me] <= 0:  # below 0 in a child that was forked from inside
-                del self._inside[me]
+        with self._lock:
+            depth = self._inside.pop(me, 0) - 1
+            if depth > 0:  # below 0 in a child that was forked from inside
+                self._inside[me] = depth
             if self._forking is not None:
                 self._changed.notify_all()
 
@@ -272,7 +275,7 @@ def leave_to_parent(connection: object, path: Path) -> None:
 
 def is_the_parents(path: Path) -> bool:
     """Whether the file at *path* cannot be used in this process, nor in those that are forked from it."""
-    return path in _inherited
+    return bool(_inherited) and path in _inherited  # a path is hashed in Python
 
 
 def _before() -> None:
@@ -289,13 +292,12 @@ os.register_at_fork(before=_before, after_in_parent=_gate.open)
 # Threads of a process write in the order of arrival. Other processes that have locked the file are named in messages.
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
+class _Turn(msgspec.Struct, frozen=True):
     """The thread whose turn it is, and its purpose."""
 
     purpose: str
-    thread: threading.Thread = field(default_factory=threading.current_thread)
-    since: float = field(default_factory=clock.monotonic)
+    thread: threading.Thread = msgspec.field(default_factory=threading.current_thread)
+    since: float = msgspec.field(default_factory=clock.monotonic)
 
     def __str__(self) -> str:
         return f"thread {self.thread.name!r}, which has been {self.purpose} for {clock.monotonic() - self.since:.1f} s"
@@ -497,6 +499,13 @@ class Wait:
         return f"{self.seconds():.1f} s"
 
 
+class ReadingConnection(sqlite3.Connection):
+    """A connection for reading, with the tables that it has found as of a version of the file."""
+
+    version: int | None = None
+    tables: dict[str, Any] = {}
+
+
 class Connections:
     """The connections that this process has opened to the file at *path*; they do not read cells over *max_cell*."""
 
@@ -512,16 +521,27 @@ class Connections:
         self.is_read_only: Final = is_read_only(path)
         self._immutable: dict[sqlite3.Connection, FileState] = {}
         """What a file that is read without a log looked like when each of its connections was opened."""
+        self._waits: dict[sqlite3.Connection, int] = {}
 
     def reader(self, wait: Wait) -> sqlite3.Connection:
         """Return a connection for reading, to be returned by `give_back`."""
-        with suppress(IndexError):
-            while True:
+        while self.readers:
+            try:
                 connection = self.readers.pop()
-                if not self._is_outdated(connection):
-                    return connection
-                self.close(connection)
+            except IndexError:  # another thread has taken it
+                break
+            if not self._is_outdated(connection):
+                return connection
+            self.close(connection)
         return self.connect(wait)
+
+    def limit(self, connection: sqlite3.Connection, wait: Wait) -> None:
+        """Let a reader wait for others as long as *wait*."""
+        milliseconds = wait.milliseconds()
+        # SQLite prepares a PRAGMA each time anew, and nearly always the timeout is that of the call before.
+        if self._waits.get(connection) != milliseconds:
+            connection.execute(f"PRAGMA busy_timeout={milliseconds}")
+            self._waits[connection] = milliseconds
 
     def check_unchanged(self, connection: sqlite3.Connection) -> None:
         """Raise `StoreUnavailable` if what was just read may be wrong, as another program has begun to write."""
@@ -534,8 +554,10 @@ class Connections:
 
     def give_back(self, connection: sqlite3.Connection, *, keep: bool = True) -> None:
         """Return a connection that was lent for reading; unless *keep*, it is closed."""
-        with suppress(sqlite3.Error):
+        try:  # noqa: SIM105 - each read comes here, and `suppress` takes as long as the rollback
             connection.rollback()
+        except sqlite3.Error:
+            pass
         if keep and len(self.readers) < IDLE_READERS:
             self.readers.append(connection)
         else:
@@ -556,6 +578,7 @@ class Connections:
                 isolation_level=None,
                 check_same_thread=False,
                 cached_statements=256,
+                factory=sqlite3.Connection if write else ReadingConnection,
             )
             self.open.add(connection)
             if state is not None and not state.has_log:
@@ -593,6 +616,7 @@ class Connections:
             connection.close()
         self.open.discard(connection)
         self._immutable.pop(connection, None)
+        self._waits.pop(connection, None)
 
     def close_writer(self) -> None:
         """Close the writing connection, unless it is in use."""

@@ -168,7 +168,7 @@ class StoreFile:
         try:
             connections = self._connections  # it may have been replaced while another thread forked
             connection = connections.reader(wait)
-            connection.execute(f"PRAGMA busy_timeout={wait.milliseconds()}")
+            connections.limit(connection, wait)
             connection.execute("BEGIN")
             yield connection
             connections.check_unchanged(connection)

@@ -80,6 +80,8 @@ class SQLiteTables(Store):
         """Return one entry for each of *rows*, all as of one moment."""
         with self._database.reader() as connection:
             reader = self._reader(connection, table, wanted)
+            if len(rows) == 1:
+                return [reader.row(rows[0])]
             row_of = {key: reader.row(key) for key in rows[:1]}
             stored = set(rows)
             if None in row_of.values():
