@@ -137,6 +137,8 @@ def test_a_canonical_url_in_latin_1_keeps_its_bytes(way):
         "Sat, 01 Jan 0000 00:00:00 GMT",
         "Mon, 01 Jan 1601 00:00:00 GMT",  # 0 as FILETIME of Windows
         "Sat, 30 Dec 1899 00:00:00 GMT",
+        "Thu, 31 Feb 1994 08:49:37 GMT",
+        "Sun, 06 Nov 1994 24:49:37 GMT",
     ],
 )
 def test_what_servers_send_in_place_of_a_date_is_no_date(value):

@@ -49,17 +49,8 @@ MAX_ANCHOR = 500
 """How many characters of an anchor text are kept."""
 
 # One search for all, the heading too, as each walks through the whole page. Names of attributes take less of it than
-# those of elements: what is not wanted (`<link href>`, `<img src>`) is left out afterwards. A header or footer of a
-# section is none of the page: https://www.w3.org/TR/html-aam-1.0/#el-header
-# Each is named in full: the parser's `:not(:is(section) footer)` leaves out children of a section alone.
-_SECTIONS = (
-    *("article", "aside", "main", "nav", "section", "[role=article]", "[role=complementary]", "[role=main]"),
-    *("[role=navigation]", "[role=region]"),
-)
-_OF_PAGE = ", ".join(
-    f"{tag}:not({', '.join(f'{section} {tag}' for section in _SECTIONS)})" for tag in ("header", "footer")
-)
-_OTHERS = f"[http-equiv], [src], h1, nav, main, aside, [role], {_OF_PAGE}"
+# those of elements: what is not wanted (`<link href>`, `<img src>`, the header of a section) is left out afterwards.
+_OTHERS = "[http-equiv], [src], h1, nav, main, aside, header, footer, [role]"
 _LINKS = f"[href], {_OTHERS}"
 # A jump inside the page is no link, and it is cheaper to leave it to the selector than to look at it.
 _LINKS_BUT_JUMPS = f'[href]:not([href^="#"]:not(base)), {_OTHERS}'
@@ -85,6 +76,10 @@ _KINDS: dict[int, LinkKind] = {
 """The kinds of links, by the numbers of their elements."""
 _NO_LANDMARKS = frozenset({*_KINDS, _BASE, _H1, *map(_number_of, ("link", "img", "script"))})
 _LANDMARKS = {_number_of(tag): tag for tag in ("nav", "header", "main", "aside", "footer")}
+# A header or footer of a section is none of the page: https://www.w3.org/TR/html-aam-1.0/#el-header
+_IN_SECTIONS = frozenset(map(_number_of, ("header", "footer")))
+_SECTIONS = frozenset(map(_number_of, ("article", "aside", "main", "nav", "section")))
+_SECTION_ROLES = frozenset({"article", "complementary", "main", "navigation", "region"})
 _ROLES = {"navigation": "nav", "banner": "header", "main": "main", "complementary": "aside", "contentinfo": "footer"}
 """What stands for an element with another name, by ARIA; a role that is not here makes it nothing of these."""
 
@@ -209,9 +204,10 @@ class Outlinks:
 def _positions(nodes: list[LexborNode], tags: list[int]) -> Iterable[str]:
     """Return for each of *nodes*, with their *tags*, in which landmark it is: the innermost one around it."""
     landmarks: dict[int, int] = {}  # by the addresses of elements: the places of the innermost landmarks
+    sections: dict[int, bool] = {}
     starts, names = [0], {-1: ""}
     for at, tag in enumerate(tags):
-        if tag not in _NO_LANDMARKS and (name := _landmark(nodes[at], tag)):
+        if tag not in _NO_LANDMARKS and (name := _landmark(nodes[at], tag, sections)):
             landmarks[nodes[at].mem_id] = at
             starts.append(at)
             names[at] = name
@@ -232,10 +228,26 @@ def _positions(nodes: list[LexborNode], tags: list[int]) -> Iterable[str]:
     return positions
 
 
-def _landmark(node: LexborNode, tag: int) -> str | None:
+def _landmark(node: LexborNode, tag: int, sections: dict[int, bool]) -> str | None:
     if (role := node.attributes.get("role")) is None:
-        return _LANDMARKS.get(tag)
+        return None if tag in _IN_SECTIONS and _is_in_section(node, sections) else _LANDMARKS.get(tag)
     return next((_ROLES[name] for name in role.lower().split() if name in _ROLES), None)
+
+
+def _is_in_section(node: LexborNode, sections: dict[int, bool]) -> bool:
+    """Whether a section is around *node*; note in *sections*, by address, which elements are in one or are one."""
+    path: list[int] = []
+    above, is_in = node.parent, False
+    while above is not None and not is_in:
+        address = above.mem_id
+        if address in sections:
+            is_in = sections[address]
+            break
+        path.append(address)
+        is_in = above.tag_id in _SECTIONS or above.attributes.get("role") in _SECTION_ROLES
+        above = above.parent
+    sections.update(dict.fromkeys(path, is_in))
+    return is_in
 
 
 def _innermost(node: LexborNode, landmarks: dict[int, int]) -> int:

@@ -27,6 +27,12 @@ _MAX_DATE = 100
 # Windows.
 _FIRST_YEAR = 1970
 _YEAR_ONE = re.compile(r"[a-z]{3} 0\d\d\d?\b|-[a-z]{3}-0\d\d\d?\b|:\d\d +0\d\d\d\s*$", re.IGNORECASE)
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+# As servers write it (RFC 9110, section 5.6.7), in a tenth of the time that any form takes.
+_USUAL_DATE = re.compile(
+    rf"[A-Z][a-z][a-z], ([0-9]{{2}}) ({'|'.join(_MONTHS)}) (19[7-9][0-9]|2[0-9]{{3}})"
+    r" ([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT"
+)
 _MOST_KNOWN = 100
 """Characters of a Content-Type that is remembered."""
 _MEDIA_TYPE = re.compile(r"\s*([\w.+-]+/[\w.+-]+)\s*(?:[;,]|$)", re.ASCII)
@@ -264,7 +270,14 @@ def http_date(value: str | None) -> datetime | None:
     """
     if not value:
         return None
-    # The package email takes longer to import than a page to be shown, and most questions read no such header.
+    if usual := _USUAL_DATE.fullmatch(value):
+        day, month, year, hour, minute, second = usual.groups()
+        number = _MONTHS.index(month) + 1
+        try:
+            return datetime(int(year), number, int(day), int(hour), int(minute), int(second), tzinfo=UTC)
+        except ValueError:
+            return None
+    # The package email takes longer to import than a page to be shown, and most headers are as above.
     from email.utils import parsedate_to_datetime
 
     try:

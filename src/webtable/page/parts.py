@@ -122,10 +122,10 @@ def different_links(links: Sequence[Link]) -> tuple[Link, ...]:
 
     Of more than `MOST_TO_ONE` to one URL the first are returned, and the last of these counts the others.
     """
-    # Nearly always they are what was found in a page, where this was done.
-    if (
-        len({link[:5] for link in links}) == len(links)
-        and max(Counter(link[0] for link in links).values(), default=0) <= MOST_TO_ONE
+    # Nearly always they are what was found in a page, where this was done, and lead to nearly as many URLs.
+    urls = {link[0] for link in links}
+    if (len(urls) == len(links) or len({link[:5] for link in links}) == len(links)) and (
+        len(links) - len(urls) < MOST_TO_ONE or max(Counter(link[0] for link in links).values()) <= MOST_TO_ONE
     ):
         return tuple(links)
     different: dict[Link, int] = {}

@@ -197,6 +197,9 @@ def inlink_value(links: Sequence[Link]) -> bytes:
     An `a` and one time are empty texts, and the last link goes without those at its end: of a single link mostly the
     anchor is left.
     """
+    first = links[0]
+    if len(links) == 1 and first[2:] == _ONLY_ANCHOR and "\0" not in first[1]:  # half of them
+        return first[1].encode("utf-8", "replace")
     texts = [
         f"{anchor}\0{rel}\0{'' if kind == 'a' else kind}\0{position}\0{'' if times == 1 else times}"
         for _, anchor, rel, kind, position, times in links
@@ -205,6 +208,9 @@ def inlink_value(links: Sequence[Link]) -> bytes:
     if text.count("\0") != 5 * len(links) - 1:  # a caller's text has a zero byte, which HTML has U+FFFD for
         return inlink_value([Link(*(_without_zeros(value) for value in link)) for link in links])
     return text[: len(text) - len(texts[-1]) + len(texts[-1].rstrip("\0"))].encode("utf-8", "replace")
+
+
+_ONLY_ANCHOR = ("", "a", "", 1)
 
 
 def _without_zeros(value: Any) -> Any:

@@ -271,10 +271,11 @@ class PageCodec:
         """Raise `CellTooLarge` if one of the cells of *page* is over the store's limit, or too long uncompressed."""
         limit, unpacked = self.max_cell - _BESIDE_VALUE, max(MOST_UNPACKED, self.max_cell)
         for cell in cells:
-            if len(cell.value) > limit:
-                raise self._too_large(page, cell, f"takes {len(cell.value):,} bytes in the store", limit)
-            if unpacked_size(cell.value) > unpacked:
-                raise self._too_large(page, cell, f"has {unpacked_size(cell.value):,} bytes", unpacked)
+            value = cell[2]
+            if len(value) > limit:
+                raise self._too_large(page, cell, f"takes {len(value):,} bytes in the store", limit)
+            if value[:4] == MAGIC and unpacked_size(value) > unpacked:
+                raise self._too_large(page, cell, f"has {unpacked_size(value):,} bytes", unpacked)
 
     def _too_large(self, page: Page, cell: NewCell, size: str, limit: int) -> CellTooLarge:
         fix = CellTooLarge.CUTS if cell.column == self.columns.body else ""

@@ -125,28 +125,35 @@ def _is_hidden(cell: CellRow, markers: Mapping[bytes, int]) -> bool:
 
 def _crowded(connection: sqlite3.Connection, family: Family, cells: list[CellRow]) -> list[tuple[bytes, bytes]]:
     """Return the columns that may have several cells after *cells* are written: few while a crawl is new."""
-    existing = rows_in(connection, f"cells_{family.id}", map(_row, cells))
-    crowded: list[tuple[bytes, bytes]] = []
-    for row, of_row in groupby(cells, key=_row):
-        places = list(map(_place, of_row))
-        if row in existing:
-            crowded += dict.fromkeys(places)
-        elif len(places) > 1:
-            crowded += [place for place, count in Counter(places).items() if count > 1]
-    return crowded
+    counts = Counter(map(_place, cells))
+    # Not all columns of an existing row: that of a page has one for each page that links to it.
+    existing = _existing(connection, f"cells_{family.id}", ("row", "qualifier"), list(counts))
+    if existing or len(counts) < len(cells):
+        there = set(existing)
+        return [place for place, count in counts.items() if count > 1 or place in there]
+    return []
 
 
 def rows_in(connection: sqlite3.Connection, table: str, rows: Iterable[bytes]) -> set[bytes]:
     """The *rows* that exist in *table*."""
-    existing: set[bytes] = set()
-    rows = list(dict.fromkeys(rows))
-    for start in range(0, len(rows), _TOGETHER):
-        group = rows[start : start + _TOGETHER]
-        width = next(width for width in _WIDTHS if len(group) <= width)  # the last row again fills the list
-        find = f"SELECT 1 FROM {table} WHERE row = column1"
-        parameters = [*group, *group[-1:] * (width - len(group))]
-        query = f"SELECT column1 FROM (VALUES {_repeated('(?)', width)}) WHERE EXISTS ({find})"
-        existing.update(row for (row,) in connection.execute(query, parameters))
+    return {row for (row,) in _existing(connection, table, ("row",), [(row,) for row in dict.fromkeys(rows)])}
+
+
+def _existing(
+    connection: sqlite3.Connection, table: str, columns: Sequence[str], places: Sequence[tuple[bytes, ...]]
+) -> list[tuple[bytes, ...]]:
+    """Return those of *places* that *table* has, each the values of its first *columns*."""
+    existing: list[tuple[bytes, ...]] = []
+    marks = f"({_repeated('?', len(columns))})"
+    same = " AND ".join(f"{name} = column{number}" for number, name in enumerate(columns, 1))
+    names = ", ".join(f"column{number}" for number in range(1, len(columns) + 1))
+    for start in range(0, len(places), _TOGETHER):
+        group = places[start : start + _TOGETHER]
+        width = next(width for width in _WIDTHS if len(group) <= width)  # the last place again fills the list
+        find = f"SELECT 1 FROM {table} WHERE {same}"
+        query = f"SELECT {names} FROM (VALUES {_repeated(marks, width)}) WHERE EXISTS ({find})"
+        parameters = [*chain.from_iterable(group), *group[-1] * (width - len(group))]
+        existing += connection.execute(query, parameters)
     return existing
 
 
