@@ -142,6 +142,12 @@ def test_links_are_in_document_order_each_with_its_anchor_and_equal_ones_are_cou
             ["main"] * 2,
         ),
         ("<section><footer><a href=a></a></footer></section><footer><a href=b></a></footer>", ["", "footer"]),
+        (
+            "<section><header><a href=a></a></header><footer><a href=b></a></footer></section><header><a href=c></a>",
+            ["", "", "header"],
+        ),
+        ("<div role=region><p><header><a href=a></a></header></div><header><a href=b></a>", ["", "header"]),
+        ("<section><header role=banner><a href=a></a></header></section>", ["header"]),
         ("<aside><section><header><a href=a></a></header></section></aside><aside><a href=b></a>", ["aside"] * 2),
         ("<div role=Navigation><a href=a></a></div><div role=banner><a href=b></a></div>", ["nav", "header"]),
         (

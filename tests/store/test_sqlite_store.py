@@ -461,6 +461,31 @@ def test_versions_beyond_the_limit_are_removed_by_the_write_itself(store, path):
     assert stored_cells(path, "f") == 1
 
 
+def test_only_the_columns_that_are_there_lose_versions(store, path):
+    columns = [b"f:%03d" % number for number in range(150)]
+    store.write("t", [Put(b"row", [NewCell(column, 1, b"v") for column in columns[:100]])])
+
+    store.write("t", [Put(b"row", [NewCell(column, 2, b"w") for column in columns[50:]])])
+
+    (row,) = store.read("t", [b"row"])
+    assert {column: cells[0].timestamp for column, cells in row.cells.items()} == {
+        column: 1 if column < b"f:050" else 2 for column in columns
+    }
+    assert stored_cells(path, "f") == 150
+
+
+def test_a_new_column_of_a_row_is_added_without_a_delete(store):
+    store.write("t", [put(b"a", column=b"f:a")])
+    statements = []
+    with store._file.writer() as connection:
+        connection.set_trace_callback(statements.append)
+
+    store.write("t", [put(b"a", column=b"f:b")])
+
+    assert [statement for statement in statements if statement.startswith("INSERT")]
+    assert not [statement for statement in statements if statement.startswith("DELETE")]
+
+
 def test_expired_cells_go_away_as_others_are_written(store, path):
     now = time.time_ns() // 1_000_000
     expired = [put(b"old/%05d" % i, column=b"hour:a", timestamp=now - 3_599_000) for i in range(1000)]
