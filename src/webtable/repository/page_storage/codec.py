@@ -97,6 +97,7 @@ class PageCodec:
         """The family of bodies and captures."""
         self.body_and_links: Final = self.columns.body, self.columns.urls
         self._plain = [(name, self.columns.plain[name]) for name in layout.plain_columns]
+        self.selection: Callable[[tuple[str, ...]], tuple[Wanted, Sequence[bytes]]]
         self.selection = lru_cache(maxsize=64)(self._selection)
         """The same as `select` for a tuple of columns, as what is wanted of rows; and those of it that have content."""
 
