@@ -323,6 +323,24 @@ def test_a_link_survives_three_writers_that_cross_each_other(town):
     check_questions(town.table, town.domain)
 
 
+def test_a_date_of_change_survives_three_writers_that_cross_each_other(town):
+    def capture(days, body):
+        return [town.page("/", days=days, body=body)]
+
+    town.store(*capture(9, b"x"))
+    town.store(*capture(1, b"y"))
+    third = upto(Actor(town.table, capture(5, b"x")), "write pages")
+    first = upto(Actor(town.table, capture(2, b"y")), "write pages")  # the page has been as it is for two days
+    first.finish()
+    third.step()  # its metadata say one day
+    fourth = upto(Actor(town.table, capture(6, b"z")), "write pages")
+    third.finish()  # it reads what the first one has written, and mends the page
+    fourth.finish()  # it has read the page before that
+
+    check_questions(town.table, town.domain)
+    assert town.table.get(town.url("/")).changed_at == town.now - timedelta(days=2)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 @with_thrift1

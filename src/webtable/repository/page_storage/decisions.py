@@ -26,6 +26,7 @@ from webtable.repository.page_storage.timeline import (
     NO_CONTENT,
     Event,
     begins,
+    changed_since,
     changes,
     dates_in,
     events_of,
@@ -132,9 +133,7 @@ def mended(stored: Stored, *dates: datetime, unchanged: str | None = None) -> Pa
         marked = replace(page, _unchanged=noted)
         contents = replayed(events_of(Stored(marked, versions)))
         count = max(page.change_count, changes(contents))
-        changed_at = min(
-            [*begins(contents)[-1:], *([kept.page.changed_at] if kept.page.changed_at else [])], default=None
-        )
+        changed_at = changed_since(contents, kept.page.changed_at)
         has_late = page._has_late or write is not None or (count, changed_at) != (page.change_count, page.changed_at)
         counted = {"change_count": count, "changed_at": changed_at, "_unchanged": noted, "_has_late": has_late}
         kept = kept._replace(page=replace(kept.page, **counted))
@@ -509,8 +508,11 @@ class _LateCapture:
         return write
 
     def _changed_at(self) -> datetime | None:
-        last = begins(self._before)
-        return self._begins[-1] if self._begins and self._begins[-1:] != last[-1:] else self._newest.changed_at
+        last = begins(self._before)[-1:]
+        if self._begins and self._begins[-1:] != last:
+            return self._begins[-1]
+        # Another writer may just have mended this date: what is written here must not undo that.
+        return changed_since(self._now, self._newest.changed_at)
 
 
 def _without(page: Page, versions: Sequence[Version]) -> Page:

@@ -213,6 +213,11 @@ def begins(contents: dict[datetime, Content | None]) -> list[datetime]:
     return dates
 
 
+def changed_since(contents: dict[datetime, Content | None], known: datetime | None) -> datetime | None:
+    """Return when the content last became another one, no later than is *known*: older versions may be dropped."""
+    return min([*begins(contents)[-1:], *([known] if known else [])], default=None)
+
+
 def changes(contents: dict[datetime, Content | None]) -> int:
     """Return how often the content became another one."""
     return max(0, len(begins(contents)) - 1)
