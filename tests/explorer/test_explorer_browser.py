@@ -60,7 +60,6 @@ PAGES = {
     "source": f"/page/source?url={HOME}",
     "text": f"/page/text?url={HOME}",
     "differences": f"/page/diff?url={HOME}",
-    "keys": f"/keys?urls={HOME}a%0Ahttp://blog.example.com:8080/b",
 }
 """One page of the explorer of each kind."""
 NOT_SERIOUS = frozenset({"minor", "moderate"})
@@ -390,7 +389,6 @@ SHOWING = (
     "/",
     "/site/evil.example/",
     "/go?go={url}",
-    "/keys?urls={url}",
     "/stats?site=all",
     "/audit?site=all",
     *(f"/page?url={{url}}&tab={tab}" for tab in ("history", "links-in", "links-out", "text", "headers", "storage")),

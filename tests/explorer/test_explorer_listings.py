@@ -119,7 +119,6 @@ PARTS = {
     f"/page?url={HOME}": "versions",
     f"/page/diff?url={HOME}": "differences",
     f"/page/source?url={HOME}": "lines",
-    f"/keys?urls={HOME}": "keys",
     "/questions": "questions",
 }
 

@@ -167,7 +167,6 @@ def test_words_find_questions_and_their_names_lead_to_them(sample_client):
         ("192.0.2.10", "/site/192.0.2.10/"),
         ("example.com/docs/", "/site/example.com/docs/"),
         ("example.com/docs", "/page?url=https%3A%2F%2Fexample.com%2Fdocs"),
-        ("row keys", "/keys"),
         ("keys of rows", "/q/search?text=keys+of+rows&site=all"),
         ("salt", "/q/search?text=salt&site=all"),
         ("5a:com.example/products", "/page?url=https%3A%2F%2Fexample.com%2Fproducts"),

@@ -15,7 +15,6 @@ from webtable.errors import DamagedRow, InvalidArgument, StoreError, WebTableErr
 from webtable.explorer import archive_api, page_model
 from webtable.explorer.counts import RecentCounts
 from webtable.explorer.http import Access, Guard, LateResponse, Outlet, Streaming
-from webtable.explorer.openapi import openapi
 from webtable.explorer.page_model import Explored
 from webtable.explorer.rendering import StaticFiles, Templates
 from webtable.explorer.views.routes import RAW_ROUTES, ROUTES, RawRoute, ViewRoute
@@ -42,7 +41,7 @@ def create_app(table: WebTable, access: Access | None = None) -> ASGIApp:
     }
     answers |= {path: partial(_raw, explored, answer) for path, answer in RAW_ROUTES.items()}
     routes = [Route(path, answer) for path, answer in answers.items()]
-    routes += [Route("/openapi.json", _description), *archive_api.routes(table, explored.streaming)]
+    routes += archive_api.routes(table, explored.streaming)
     routes += [Route("/static/{name}", static.response)]
     failed = partial(_failed, templates)
     app = Starlette(routes=routes, exception_handlers=dict.fromkeys([WebTableError, HTTPException, Exception], failed))
@@ -101,8 +100,3 @@ async def _view(explored: Explored, templates: Templates, name: str, route: View
 
 async def _raw(explored: Explored, answer: RawRoute, request: Request) -> Response:
     return await explored.streaming.value(lambda: answer(page_model.ViewRequest(explored, request, "", ())))
-
-
-def _description(request: Request) -> Response:
-    """Return the description; its server is the address at which it was asked for, with the token if that has one."""
-    return JSONResponse(openapi(request.scope.get("root_path", "") or "/"))

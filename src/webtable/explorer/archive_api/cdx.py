@@ -148,28 +148,11 @@ FIELDS: Final[dict[str, Callable[[Page], str]]] = {
 }
 # The fields that have another name at the Wayback Machine.
 WAYBACK: Final = {"original": "url", "mimetype": "mime", "statuscode": "status"}
-# What a request may have, with the help that /openapi.json shows.
-PARAMETERS: Final = {
-    "url": "The URL; `example.com/docs/*` is the same as matchType=prefix, `*.example.com` as matchType=domain.",
-    "matchType": "exact (default), prefix, host, or domain (the host and all hosts below it).",
-    "from": "Only versions of this time or later, in up to 14 digits.",
-    "to": "Only versions of this time or earlier: 2026 is until the end of that year.",
-    "filter": "[!][=|~]field:text: the field has the text in it, is it (=), or matches it as an expression from its "
-    "beginning (~); ! turns it around. At /cdx/search/cdx all of the field matches. Repeatable.",
-    "output": "json, cdxj or text.",
-    "limit": "The most lines; below 0: the last ones; 0: all.",
-    "sort": "reverse, or closest, both with matchType=exact alone.",
-    "closest": "The time to which the versions are sorted, the nearest first; 2026 is the end of that year.",
-    "fl": "The fields, with commas between them.",
-    "fields": "The same as fl.",
-    "collapse": "field or field:N: of lines that follow each other with the same field, or its first N characters, the "
-    "first alone. Repeatable.",
-    "page": "Which page of the answer, from 0 on.",
-    "pageSize": "How many blocks a page of the answer has; a block has all versions of 3,000 URLs.",
-    "showNumPages": "true: how many pages the answer has, in place of it.",
-    "showResumeKey": "true: after `limit` lines the key that continues the answer, after an empty line or array.",
-    "resumeKey": "Such a key; the other parameters must be those of the answer that had it.",
-}
+# What a request may have.
+PARAMETERS: Final = (
+    "url", "matchType", "from", "to", "filter", "output", "limit", "sort", "closest", "fl", "fields", "collapse",
+    "page", "pageSize", "showNumPages", "showResumeKey", "resumeKey",
+)  # fmt: skip
 # Those that may be given more than once.
 MANY: Final = frozenset({"filter", "collapse"})
 # Clients of the Wayback Machine send them; they change nothing here.
@@ -260,7 +243,7 @@ class CdxQuery:
 
 def query_of(texts: Mapping[str, Sequence[str]], *, is_wayback: bool) -> CdxQuery:
     """The query of the parameters *texts*; raises `InvalidArgument` and `InvalidURL`."""
-    if unknown := sorted(texts.keys() - PARAMETERS.keys() - _IGNORED):
+    if unknown := sorted(texts.keys() - {*PARAMETERS} - _IGNORED):
         raise InvalidArgument(f"{unknown[0][:100]}: not a parameter; these are: {', '.join(PARAMETERS)}")
     if several := [name for name, values in texts.items() if len(values) > 1 and name not in MANY]:
         raise InvalidArgument(f"{several[0]} was given {len(texts[several[0]])} times, and it takes one value")

@@ -3,7 +3,7 @@
 
 const KEYS = "/ to the field at the top, j and k through rows, Enter opens, ? shows this";
 const go = document.getElementById("go");
-const fields = () => [...document.querySelectorAll("main :is(input, select, textarea)[name], header input[name]:not([type=hidden])")];
+const fields = () => [...document.querySelectorAll("main :is(input, select)[name], header input[name]:not([type=hidden])")];
 
 function move(step) {
   const links = [...document.querySelectorAll("tbody tr, .findings li, .groups li")]
@@ -31,7 +31,7 @@ function showKeys() {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=radio]), select, textarea, dialog")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=radio]), select, dialog")) return;
   const act = { "/": () => go.focus(), j: () => move(1), k: () => move(-1), "?": showKeys }[event.key];
   if (!act) return;
   event.preventDefault();

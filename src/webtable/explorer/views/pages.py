@@ -5,16 +5,15 @@ from __future__ import annotations
 from functools import cache
 from itertools import islice, pairwise
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from webtable.answers import Change
 from webtable.display.addresses import decoded, exact
 from webtable.errors import DamagedRow
 from webtable.explorer.page_model import URL, PagePart, Rows, View, ViewRequest, facts
-from webtable.explorer.views.keys import pieces_of
 from webtable.questions import LISTINGS, Column, ListingOption, column
-from webtable.rowkey import key_text
+from webtable.rowkey import WebKey, key_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -257,6 +256,30 @@ def _redirects(table: WebTable, url: str) -> Rows:
 def _listed(question: str) -> Sequence[Column]:
     columns = LISTINGS[question].columns
     return columns.chosen(columns.listed)
+
+
+class KeyPiece(NamedTuple):
+    """Some bytes of a row key as text: the `kind` is their CSS class, the `part` says what they are."""
+
+    kind: str
+    part: str
+    text: str
+
+
+def pieces_of(key: WebKey, url: str) -> list[KeyPiece]:
+    """Return the pieces of the row key of *url*, in their order; the port and the scheme may be missing."""
+    row = key.encode(url)
+    plain = key.unsalted(row)
+    host, slash, rest = plain.partition(b"/")
+    path, mark, scheme = rest.partition(b"#")
+    pieces = (
+        ("salt", "salt", row[: len(row) - len(plain)]),
+        ("host", "host, reversed", host),
+        ("terminator", "terminator", slash),
+        ("path", "path and query", path),
+        ("scheme", "scheme and port", mark + scheme),
+    )
+    return [KeyPiece(kind, label, key_text(piece)) for kind, label, piece in pieces if piece]
 
 
 def _region(table: WebTable, url: str) -> Rows | None:

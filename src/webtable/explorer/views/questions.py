@@ -43,7 +43,6 @@ _OTHERS: Final = (
     ("Audit", "statistics", "Counts and bytes by status, type, language, age, host and more", "/stats"),
     ("Changes", "compare", "What two crawls of a site have in common, and what not", "/compare"),
     ("The table", "storage", "Indexes, regions, crawls, and what the doctor says", "/storage"),
-    ("The table", "row keys", "Keys of URLs, and split points for them", "/keys"),
     ("The table", "archives", "CDX and Memento: for programs, with a form to try", "/archives"),
 )
 
