@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 
     from starlette.requests import Request
-    from starlette.responses import AsyncContentStream
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
@@ -318,7 +317,15 @@ class Streaming:
     async def body(self, make: Callable[[Outlet], None]) -> AsyncIterator[bytes]:
         """Yield the bytes that *make* writes."""
         outlet = Outlet(asyncio.get_running_loop(), self._places)
-        making = self._started(partial(_made, make, outlet), outlet.gone)
+
+        def run() -> None:
+            try:
+                with suppress(CallCancelled):
+                    make(outlet)
+            finally:
+                outlet.end()
+
+        making = self._started(run, outlet.gone)
         try:
             async for piece in outlet.pieces():
                 yield piece
@@ -340,10 +347,8 @@ class Streaming:
         Of a large one a reader holds a piece: it is made again if it is not held any more when the next piece is sent.
         What a client has already is not sent again.
         """
-        headers = {
-            "etag": f'"{sha256(repr((version("hbase-webtable"), key)).encode()).hexdigest()[:32]}"',
-            "cache-control": STORED,
-        }
+        tag = sha256(repr((version("hbase-webtable"), key)).encode()).hexdigest()[:32]
+        headers = {"etag": f'"{tag}"', "cache-control": STORED}
         if headers["etag"] in request.headers.get("if-none-match", ""):
             return Response(None, 304, headers)
         is_small = (size or 0) <= MOST_UNSENT
@@ -354,17 +359,17 @@ class Streaming:
             return whole
         length = len(whole.body)
 
+        def piece(start: int) -> bytes:
+            body = memoryview(self._held.response(key, make).body)
+            if len(body) != length:
+                raise NoCapture("it was replaced or deleted while it was sent")
+            return bytes(body[start : start + MOST_UNSENT])
+
         async def pieces() -> AsyncIterator[bytes]:
             for start in range(0, length, MOST_UNSENT):
-                yield await self.value(partial(self._piece, key, make, length, start))
+                yield await self.value(partial(piece, start))
 
         return StreamingResponse(pieces(), whole.status_code, whole.headers)
-
-    def _piece(self, key: Hashable, make: Callable[[], Response], length: int, start: int) -> bytes:
-        body = bytes(self._held.response(key, make).body)
-        if len(body) != length:
-            raise NoCapture("it was replaced or deleted while it was sent")
-        return body[start : start + MOST_UNSENT]
 
     def _started(self, make: Callable[[], T], gone: threading.Event) -> asyncio.Future[T]:
         """Call *make* in a thread that the end of the process does not wait for; the future has its result.
@@ -385,15 +390,6 @@ class Streaming:
         return asyncio.wrap_future(made)
 
 
-def _made(make: Callable[[Outlet], None], outlet: Outlet) -> None:
-    try:
-        make(outlet)
-    except CallCancelled:
-        pass
-    finally:
-        outlet.end()
-
-
 # --- Responses to programs: their status is known once their first bytes are made -------------------------------------
 
 
@@ -407,32 +403,25 @@ class LateResponse(StreamingResponse):
     What it raises later breaks the connection, so that a part of an answer is not taken for all of it.
     """
 
-    status_code: int
-    body_iterator: AsyncContentStream
-
     def __init__(
-        self,
-        streaming: Streaming,
-        make: Callable[[Outlet], None],
-        media_type: str,
-        headers: Mapping[str, str] | None = None,
+        self, streaming: Streaming, make: Callable[[Outlet], None], media_type: str, headers: Mapping[str, str] = {}
     ) -> None:
-        super().__init__(streaming.body(make), headers=headers, media_type=media_type)
+        self._pieces = streaming.body(make)
+        super().__init__(self._pieces, headers=headers, media_type=media_type)
 
     async def stream_response(self, send: Send) -> None:
         """Send the response, once its first bytes are there."""
-        pieces = aiter(self.body_iterator)
         try:
-            first = await anext(pieces, b"")
+            first = await anext(self._pieces, b"")
         except WebTableError as exc:
             refused = refusal(exc)
             self.status_code, first = refused.status_code, bytes(refused.body)
             self.headers["content-type"] = refused.headers["content-type"]
             del self.headers["content-disposition"]
 
-        async def body() -> AsyncIterator[str | bytes | memoryview]:
+        async def body() -> AsyncIterator[bytes]:
             yield first
-            async for piece in pieces:
+            async for piece in self._pieces:
                 yield piece
 
         self.body_iterator = body()

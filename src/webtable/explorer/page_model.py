@@ -10,10 +10,10 @@ from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 from webtable import ALL, WebTable
-from webtable.display.addresses import address_of, age_of, exact
+from webtable.display.addresses import address_of, age_of, decoded, exact
 from webtable.errors import InvalidArgument, StoreUnavailable, WebTableError
 from webtable.explorer.counts import RecentCounts
 from webtable.explorer.http import Streaming
@@ -38,7 +38,7 @@ class Linker:
     def __init__(self, request: Request) -> None:
         self.request: Final = request
         self.root: str = request.scope.get("root_path", "")
-        self.as_of: str = request.query_params.get("as_of", "")
+        self.as_of: str | None = request.query_params.get("as_of") or None
         self.path: Final = str(request.url.path).removeprefix(self.root)
         self.query: Final = {option: request.query_params.getlist(option) for option in request.query_params}
 
@@ -55,6 +55,15 @@ class Linker:
     def page(self, url: str) -> str:
         """Return the address of the page about *url*."""
         return self.link("/page", url=url)
+
+    def above(self, url: str) -> list[tuple[str, str]]:
+        """Return the host and the directories of *url*: their names, and the addresses of their pages."""
+        parts, path, crumbs = urlsplit(url), "/site/", list[tuple[str, str]]()
+        for name in (parts.netloc, *parts.path.split("/")[1:-1]):
+            path += f"{name}/"
+            if name:
+                crumbs.append((decoded(name) + "/" * bool(crumbs), self.link(path)))
+        return crumbs
 
 
 # --- Records and their columns: the cells of a page, the rows of a file -----------------------------------------------
@@ -213,7 +222,7 @@ class Rows:
         lines: list[list[ShownPiece]] = []
         for part, mark in parts:
             # A part is shown as the whole value of such a column would be: a URL with its link, a size with its unit.
-            alone = replace(column, of=partial(_alone, part))
+            alone = replace(column, of=partial(lambda part, _: part, part))
             lines.append([piece._replace(mark=mark) for piece in self._pieces(alone, record, linker, hosts)])
         return ShownCell(column.name, column.form, lines)
 
@@ -233,10 +242,6 @@ def facts(values: Mapping[str, Any]) -> Rows:
         for name, value in values.items()
     ]
     return Rows(columns, [values])
-
-
-def _alone(part: object, _: object) -> object:
-    return part
 
 
 _FORMS: Final[dict[type, Form]] = {int: "count", bool: "bool", float: "fraction", datetime: "time"}
@@ -322,8 +327,8 @@ class View:
     """Its tabs, by their names."""
     tab: str = ""
     """The tab that is open."""
-    crumbs: Mapping[str, str] = field(default_factory=dict)
-    """The pages above it, by their names."""
+    crumbs: Sequence[tuple[str, str]] = ()
+    """The pages above it: their names and addresses."""
     chips: Sequence[tuple[str, str]] = ()
     """What it is, in a few words each, with their classes."""
     next_step: str = ""
@@ -392,11 +397,6 @@ class ViewRequest(Linker):
             raise InvalidArgument("url is needed: the URL of a page; type it into the field at the top")
         return canonical_url(url)
 
-    @property
-    def moment(self) -> str | None:
-        """The moment as of which a page is shown."""
-        return self.as_of or None
-
     def file(self, ending: str, part: str = "") -> str:
         """Return the address of this answer as a file, of a *part* of it."""
         query = {**self.query, "part": part} | ({"site": self.place} if "path" in self.path_params else {})
@@ -417,27 +417,24 @@ class ViewRequest(Linker):
 
     def next(self, rows: Rows) -> str:
         """Return the address at which *rows* go on; it has the tokens of the pages before, as an answer has none."""
-        if not rows.first:
-            return self.link(self.path, **{**self.query, rows.goes_on: rows.next_token})
-        query: dict[str, Any] = {**self.query, "from": rows.first + rows.count, rows.goes_on: rows.next_token}
-        if rows.goes_on == "after":
-            query["back"] = [*self.query.get("back", ()), *self.query.get("after", ())][-MOST_BACK:]
-        return self.link(self.path, **query)
+        place: dict[str, Any] = {"from": rows.first + rows.count} if rows.first else {}
+        if rows.first and rows.goes_on == "after":
+            place["back"] = [*self.query.get("back", ()), *self.query.get("after", ())][-MOST_BACK:]
+        return self.sorting(**place | {rows.goes_on: rows.next_token})
 
     def previous(self, rows: Rows) -> str | None:
         """Return the address of the page before, or that of the first page where its token is not known any more."""
         if rows.first <= 1:
             return None
-        query: dict[str, Any] = {name: texts for name, texts in self.query.items() if name not in _PLACE}
         back, before = self.query.get("back", []), rows.first - rows.size
         if before > 1 and (back or rows.goes_on == "from"):
-            query |= {"from": before, "after": back[-1:], "back": back[:-1]}
-        return self.link(self.path, **query)
+            return self.sorting(**{"from": before, "after": back[-1:], "back": back[:-1]})
+        return self.sorting()
 
     def sorting(self, **options: object) -> str:
-        """Return the address of this page with other *options*, from its first row on."""
+        """Return the address of this page with other *options*, from its first row on unless they say another place."""
         query = {name: texts for name, texts in self.query.items() if name not in _PLACE}
-        return self.link(self.path, **{**query, **options})
+        return self.link(self.path, **query | options)
 
 
 _PLACE: Final = frozenset({"after", "back", "from"})

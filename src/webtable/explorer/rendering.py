@@ -6,8 +6,6 @@ import re
 import unicodedata
 from hashlib import sha256
 from importlib.resources import files
-from itertools import groupby
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import jinja2
@@ -68,7 +66,6 @@ class Templates:
             "table_name": name,
             "static": static.address,
             "menu": menu,
-            "grouped": _grouped,
             "drawn": _drawn,
             "bar": lambda share: _drawn(charts.bar(share)),
             "timeline": _timeline,
@@ -109,8 +106,3 @@ def _timeline(rows: Rows, linker: Linker) -> Markup:
         text, kind = ", ".join(list(texts.values())[:3]), f"s{texts.get('status', '2')[:1]}"
         marks.append(Mark((moment - first).total_seconds() / whole, text, kind, href))
     return _drawn(charts.timeline(marks, "On a time line") if marks else "")
-
-
-def _grouped(records: Iterable[object], name: str) -> list[tuple[str, list[object]]]:
-    """Return *records*, which come group by group, by their attribute *name*."""
-    return [(group, list(members)) for group, members in groupby(records, attrgetter(name))]

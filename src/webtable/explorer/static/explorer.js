@@ -16,17 +16,11 @@ function move(step) {
 }
 
 function showKeys() {
-  let dialog = document.getElementById("keys-help");
-  if (!dialog) {
-    dialog = document.createElement("dialog");
-    dialog.id = "keys-help";
-    dialog.setAttribute("aria-label", "Keys");
-    for (const line of KEYS.split(", ")) dialog.append(Object.assign(document.createElement("p"), { textContent: line }));
-    const form = Object.assign(document.createElement("form"), { method: "dialog" });
-    form.append(Object.assign(document.createElement("button"), { textContent: "Close" }));
-    dialog.append(form);
-    document.body.append(dialog);
-  }
+  const dialog = document.createElement("dialog");
+  dialog.setAttribute("aria-label", "Keys");
+  dialog.innerHTML = `<p>${KEYS.replaceAll(", ", "<p>")}<form method="dialog"><button>Close</button></form>`;
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
   dialog.showModal();
 }
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from webtable import WebTable
+    from webtable.explorer.counts import SiteCounts
 
 
 # --- The menu: all questions, by what somebody wants ------------------------------------------------------------------
@@ -117,7 +118,9 @@ _ORDERS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
 
 def view(request: ViewRequest) -> View:
     """Return the page of a question; without what it needs, its form alone."""
-    listing = listing_named(request.path_params["name"])
+    name = request.path_params["name"]
+    if (listing := LISTINGS.get(name.replace("-", "_"))) is None:
+        raise InvalidArgument(f"there is no question {name!r}: one of {', '.join(LISTINGS)}")
     question = ListingRequest(request, listing, request.query)
     view = View(words(listing.name).capitalize(), lambda table: [question.part(table, "results")], listing.help)
     view.status, view.is_now = (400 if question.problem else 200), "until" not in listing.takes
@@ -125,14 +128,6 @@ def view(request: ViewRequest) -> View:
     if listing.name == "search" and (texts := request.option("text")):
         view.links = {f"Question: {link.question}": link.href for link in named(request, texts)[:5]}
     return view
-
-
-def listing_named(name: str) -> Listing:
-    """Return the question of that *name*; raises `InvalidArgument`."""
-    listing = LISTINGS.get(name.replace("-", "_"))
-    if listing is None:
-        raise InvalidArgument(f"there is no question {name!r}: one of {', '.join(LISTINGS)}")
-    return listing
 
 
 class ListingRequest:
@@ -188,8 +183,18 @@ class ListingRequest:
         self._columns = listing.columns.in_json() if names is None and is_json else listing.columns.chosen(names)
         self._arguments = arguments
 
-    def part(self, table: WebTable, name: str, title: str = "", sorts: Mapping[str, str] = {}) -> PagePart:
-        """Return the part with the form and the answer of *table*; *sorts* are further orders, by their columns."""
+    def part(
+        self,
+        table: WebTable,
+        name: str,
+        title: str = "",
+        sorts: Mapping[str, str] = {},
+        counts: SiteCounts | None = None,
+    ) -> PagePart:
+        """Return the part with the form and the answer of *table*; *sorts* are further orders, by their columns.
+
+        Its choices have the *counts* of the site, which are looked up if they are not given.
+        """
 
         def make() -> Rows | None:
             if self._arguments is None:
@@ -203,6 +208,7 @@ class ListingRequest:
             hrefs = {"name": lambda host: request.link(f"/site/{host.name}/")} if is_of_hosts else {}
             rows = Rows(self._columns, results, hrefs)
             if not request.is_file:
+                part.facets = self._facets(counts)
                 rows.sorts = {**{name: (href, "") for name, href in sorts.items()}, **self._sorts()}
                 rows.first, rows.size = request.first, self._limit or 0
                 rows.further = lambda: self._further(table, results.next_token)
@@ -210,7 +216,24 @@ class ListingRequest:
                     rows.empty = lambda: f"{answer.why_empty().rstrip('?')}."
             return rows
 
-        return PagePart(name, make, title, form=self.form, problem=self.problem)
+        part = PagePart(name, make, title, form=self.form, problem=self.problem)
+        return part
+
+    def _facets(self, counts: SiteCounts | None) -> list[tuple[str, str, str, bool]]:
+        """Return the choices of statuses and types: their names, counts, addresses, and whether they are chosen."""
+        facets = list[tuple[str, str, str, bool]]()
+        options = [option for option in self.form if option.name in ("status", "content_type")]
+        site = self._request.site() if options and counts is None else None
+        if (counts := counts if site is None else self._request.counts.of(site)) is None:
+            return facets
+        for option in options:
+            chosen = self._request.query.get(option.name, [])
+            for value, count in (counts.statuses if option.name == "status" else counts.types).most_common(6):
+                others = [text for text in chosen if text not in ("", value)]
+                texts = others if value in chosen else [*(others if option.is_many else ()), value]
+                text = f"{count:,}" if counts.is_whole else f"{count / counts.all.pages:.0%}"
+                facets.append((value, text, self._request.sorting(**{option.name: texts}), value in chosen))
+        return facets
 
     def _sorts(self) -> dict[str, tuple[str | None, str]]:
         """Return the columns that an order sorts, with the address of that order, and the arrow of the order now."""

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from webtable.explorer.page_model import SITE, URL, View, ViewRequest
-from webtable.explorer.views import archives, pages, questions, raw, sites, start_page, statistics
+from webtable.explorer.views import archives, pages, questions, sites, start_page, statistics
 from webtable.questions import ListingOption
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
-
-
-RawRoute = Callable[[ViewRequest], "Response"]
 
 
 class ViewRoute(NamedTuple):
@@ -33,12 +27,12 @@ ROUTES: Final = {
     "q/{name}": ViewRoute(questions.view),
     "stats": ViewRoute(statistics.view, statistics.OPTIONS),
     "audit": ViewRoute(statistics.audit, (SITE,)),
-    "compare": ViewRoute(statistics.comparison, (SITE, statistics.SINCE, statistics.UNTIL)),
+    "compare": ViewRoute(statistics.comparison, (SITE, statistics.SINCE, statistics.UNTIL, statistics.IGNORE)),
     "page": ViewRoute(pages.view, (*pages.OPTIONS, pages.TAB)),
     "page/history": ViewRoute(pages.history, (URL,)),
     "page/diff": ViewRoute(pages.difference, (URL, pages.OLD, pages.NEW)),
-    "page/text": ViewRoute(raw.text, pages.OPTIONS),
-    "page/source": ViewRoute(raw.source, pages.OPTIONS),
+    "page/text": ViewRoute(pages.readable, pages.OPTIONS),
+    "page/source": ViewRoute(pages.source, pages.OPTIONS),
 }
 # What is no page, and has no files: where a text leads, a stored body, stored markup in its sandbox.
-RAW_ROUTES: Final[dict[str, RawRoute]] = {"/go": start_page.go, "/page/raw": raw.body, "/page/rendered": raw.rendered}
+RAW_ROUTES: Final = {"/go": start_page.go, "/page/raw": pages.body, "/page/rendered": pages.rendered}

@@ -6,9 +6,9 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from datetime import datetime, timedelta
-from itertools import islice, pairwise
+from itertools import pairwise
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from starlette.responses import RedirectResponse
 
@@ -21,7 +21,7 @@ from webtable.explorer.counts import MOST_COUNTED, sampled
 from webtable.explorer.page_model import PagePart, Rows, View, ViewRequest, facts
 from webtable.explorer.views.questions import named
 from webtable.explorer.views.sites import hosts
-from webtable.explorer.views.statistics import bar_of, bar_rows, groups_of, stacked
+from webtable.explorer.views.statistics import GroupBar, bar_rows, stacked
 from webtable.questions import LISTINGS, ListingOption, column
 from webtable.rowkey import canonical_host, key_text, parse_key
 
@@ -142,14 +142,17 @@ def view(request: ViewRequest) -> View:
             yield PagePart("empty", lambda: None, "Nothing here yet", step)
         yield PagePart("tiles", lambda: Rows(TILES, _tiles(request, counts, crawl)), look="tiles")
         yield hosts(request, SHOWN_HOSTS, "main")
-        amounts, total, of_sample = groups_of(counts), counts.all.pages, counts.sample_text
-        title = f"Status{of_sample}"
-        yield PagePart("statuses", lambda: stacked(request, amounts["status"]), title, look="stack", place="side")
-        types, title = {"type": amounts["type"]}, f"Content{of_sample}"
-        yield PagePart("types", lambda: bar_rows(request, _bars(types, total)), title, look="bars", place="side")
+        title = f"Status{counts.sample_text}"
+        yield PagePart("statuses", lambda: stacked(request, counts.statuses), title, look="stack", place="side")
+        types = (GroupBar("type", *count, None, counts.all.pages) for count in counts.types.most_common(6))
+        title = f"Content{counts.sample_text}"
+        yield PagePart("types", lambda: bar_rows(request, types), title, look="bars", place="side")
         if table.layout.digits:
-            title = f"Pages by salt{of_sample}"
+            title = f"Pages by salt{counts.sample_text}"
             yield PagePart("salts", lambda: _heat(table, counts), title, look="heat", place="side")
+        if len(regions := table.store.regions(table.table)) > 1 and counts.all.pages:
+            title = "Pages by region, estimated"
+            yield PagePart("regions", lambda: _region_heat(request, regions), title, look="heat", place="side")
         if request.is_file and counts.is_whole:
             sums = {"pages": counts.all.pages, "bytes": counts.all.bytes}
             yield PagePart("total", lambda: facts(sums), look="facts")
@@ -159,11 +162,6 @@ def view(request: ViewRequest) -> View:
 
 def _tabs(request: ViewRequest) -> dict[str, str]:
     return {"Overview": request.link("/"), "Storage": request.link("/storage")}
-
-
-def _bars(groups: dict[str, list[Amount]], total: int) -> Iterator[Any]:
-    for by, amounts in groups.items():
-        yield from (bar_of(by, amount.name, amount.number, None, total) for amount in amounts)
 
 
 def _tiles(request: ViewRequest, counts: SiteCounts, crawl: LastCrawl | None) -> Iterator[Tile]:
@@ -237,7 +235,7 @@ def storage(request: ViewRequest) -> View:
         regions = table.store.regions(table.table)
         servers = len({region.server for region in regions if region.server}) or 1
         about = f"{len(regions):,} regions on {servers} server(s). {_REGIONS}"
-        yield PagePart("regions", lambda: _region_bars(request, table, regions), "Regions", about, look="bars")
+        yield PagePart("regions", lambda: _region_bars(request, regions), "Regions", about, look="bars")
         yield PagePart("doctor", lambda: _diagnosis(table), "The doctor", "Checks of the store and of the table.")
         about = "A crawl is a run of captures without a pause of over six hours."
         yield PagePart("crawls", lambda: _crawls(request, table), "Crawls", about, look="timeline")
@@ -256,9 +254,9 @@ def _indexes(table: WebTable) -> Rows:
     return Rows(columns, table.indexes.states().items(), empty="None: webtable index add adds one.")
 
 
-def _region_bars(request: ViewRequest, table: WebTable, regions: Sequence[Region]) -> Rows:
-    """Return the regions with estimates of their rows; hot ones are marked."""
-    starts = [region.keys.start for region in regions]
+def _bars_of(request: ViewRequest, regions: Sequence[Region]) -> list[GroupBar]:
+    """Return *regions* with estimates of their rows; hot ones are marked."""
+    table, starts = request.table, [region.keys.start for region in regions]
     rows = [0] * len(starts)
     if len(starts) > 1:
         for part in table.pages(ALL).partitions(min(16 * len(starts), 1_024)):
@@ -268,11 +266,22 @@ def _region_bars(request: ViewRequest, table: WebTable, regions: Sequence[Region
             rows[bisect_right(starts, table.key.encode(page.url)) - 1] += 1
     total, by = sum(rows), "estimated rows by region"
     hot = _HOT * total / len(rows) if len(rows) > 1 else total
-    bars = (
-        bar_of(by, key_text(start) or "the first key", count, None, total, "hot" * (count > hot))
-        for start, count in islice(zip(starts, rows, strict=True), None if request.is_file else REGIONS)
-    )
-    return bar_rows(request, bars)
+    return [
+        GroupBar(by, key_text(start) or "the first key", count, None, total, "hot" * (count > hot))
+        for start, count in zip(starts, rows, strict=True)
+    ]
+
+
+def _region_bars(request: ViewRequest, regions: Sequence[Region]) -> Rows:
+    bars = request.counts.kept("regions", lambda: _bars_of(request, regions))
+    return bar_rows(request, bars if request.is_file else bars[:REGIONS])
+
+
+def _region_heat(request: ViewRequest, regions: Sequence[Region]) -> Rows:
+    rows = _region_bars(request, regions)
+    amounts = [Amount(f"{bar.group} {bar.mark}".strip(), bar.pages) for bar in rows.records]
+    rows.drawing = heat(amounts, 32, "regions: estimated rows of each")
+    return rows
 
 
 def _crawls(request: ViewRequest, table: WebTable) -> Rows:
