@@ -150,12 +150,12 @@ class RecentCounts:
         self._kept: OrderedDict[Hashable, tuple[float, int, Any]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, site: Site, *, is_all: bool = False) -> SiteCounts:
-        """Return the counts of *site*; of all of its pages, however many there are, if *is_all*."""
-        limit = None if is_all else MOST_COUNTED
-        if site == ALL and not is_all and sum(host.pages for host in self.hosts() or ()) > MOST_COUNTED:
+    def of(self, site: Site, *, is_all: bool = False, most: int | None = None) -> SiteCounts:
+        """Return the counts of *site*, of up to *most* pages; of all, however many there are, if *is_all*."""
+        limit = None if is_all else most or MOST_COUNTED
+        if site == ALL and limit and sum(host.pages for host in self.hosts() or ()) > limit:
             limit = 0  # they are too many, as is known without reading them
-        return self.kept((site, is_all), lambda: SiteCounts.of(self._table, site, limit=limit))
+        return self.kept((site, is_all, most), lambda: SiteCounts.of(self._table, site, limit=limit))
 
     def hosts(self) -> list[GroupCounts] | None:
         """Return the hosts with the counts of the last refresh of links; None if they are too many to be sorted."""

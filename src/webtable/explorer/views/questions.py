@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webtable.errors import InvalidArgument, WebTableError
+from webtable.explorer.counts import SAMPLE
 from webtable.explorer.page_model import Linker, PagePart, Rows, View, ViewRequest, words
 from webtable.questions import GROUPS, LISTINGS, Limited, Listing, ListingOption, column, read_for
 from webtable.store import CallCancelled, cancelled_by
@@ -224,7 +225,7 @@ class ListingRequest:
         facets = list[tuple[str, str, str, bool]]()
         options = [option for option in self.form if option.name in ("status", "content_type")]
         site = self._request.site() if options and counts is None else None
-        if (counts := counts if site is None else self._request.counts.of(site)) is None:
+        if (counts := counts if site is None else self._request.counts.of(site, most=SAMPLE)) is None:
             return facets
         for option in options:
             chosen = self._request.query.get(option.name, [])
