@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse, JSONResponse
+from starlette.responses import HTMLResponse, JSONResponse, StreamingResponse
 from starlette.routing import Route
 
 from webtable import WebTable
@@ -16,13 +16,13 @@ from webtable.explorer import page_model
 from webtable.explorer.archive_api import cdx, memento
 from webtable.explorer.archive_api.server import ArchiveServer, Blocks
 from webtable.explorer.counts import RecentCounts
-from webtable.explorer.http import Access, Guard, LateResponse, Outlet, Streaming
+from webtable.explorer.http import Access, Guard, LateResponse, Streaming
 from webtable.explorer.page_model import Explored
 from webtable.explorer.rendering import StaticFiles, Templates
 from webtable.explorer.views.routes import RAW_ROUTES, ROUTES, ViewRoute
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Generator
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -89,23 +89,18 @@ async def _view(explored: Explored, templates: Templates, name: str, route: View
     if view_request.is_file and view.parts is None and not view.problem:
         needed = next(option for option in route.options if option.is_needed)
         raise InvalidArgument(f"{needed.name} is needed: {needed.help}")
-    media, headers = page_model.MEDIA.get(view_request.ending, "text/html"), {}
-
-    def make(outlet: Outlet) -> None:
-        if view_request.ending == "json":
-            page_model.write_json(outlet, view_request, view, table)
-        elif view_request.is_file:
-            page_model.write_file(outlet, view_request, view, table)
-        else:
-            for piece in templates.pieces(view_request, view, page_model.parts_of(view, table)):
-                outlet.write(piece)
-
-    # JSON says in itself what went wrong; of other files a status is all that can, so it waits for the first bytes.
-    if view_request.is_file and view_request.ending != "json":
+    media, headers = page_model.MEDIA.get(view_request.ending, "text/html"), dict[str, str]()
+    pieces: Generator[bytes | str]
+    if not view_request.is_file:
+        pieces = templates.pieces(view_request, view, page_model.parts_of(view, table))
+    elif view_request.ending == "json":
+        pieces = page_model.json_pieces(view_request, view, table)
+    else:
+        # JSON says in itself what went wrong; of other files a status is all that can, so it waits for the first bytes.
         if view_request.ending != "jsonl":
             headers["content-disposition"] = f'attachment; filename="{view_request.path.rpartition("/")[2]}"'
-        return LateResponse(streaming, make, media, headers)
-    return streaming.response(make, media, view.status)
+        return LateResponse(streaming.body(page_model.file_pieces(view_request, view, table)), media, headers)
+    return StreamingResponse(streaming.body(pieces), view.status, media_type=media)
 
 
 async def _raw(explored: Explored, answer: Callable[[page_model.ViewRequest], Response], request: Request) -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -17,7 +17,7 @@ from webtable.display.addresses import address_of, age_of, decoded, exact
 from webtable.errors import InvalidArgument, StoreUnavailable, WebTableError
 from webtable.explorer.counts import RecentCounts
 from webtable.explorer.http import Streaming
-from webtable.formats import write_rows
+from webtable.formats import row_pieces
 from webtable.questions import Column, Form, ListingOption, column, parse_time
 from webtable.rowkey import canonical_url
 from webtable.store import CallCancelled
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from webtable.answers import Site
-    from webtable.explorer.http import Outlet
 
 
 # --- Addresses --------------------------------------------------------------------------------------------------------
@@ -172,8 +171,6 @@ class Rows:
             for record in self.records:
                 self.count += 1
                 yield record
-        except CallCancelled:
-            raise
         except (WebTableError, OSError) as exc:
             self.problem = problem_of(exc)
 
@@ -195,15 +192,18 @@ class Rows:
             drawn = {name: draw(record) for name, draw in self.charts.items()}
             yield [cell._replace(chart=drawn.get(cell.name, "")) for cell in cells]
 
-    def write(self, outlet: Outlet, ending: str) -> None:
-        """Write the records in the format *ending*; raises what goes wrong."""
+    def pieces(self, ending: str) -> Iterator[bytes]:
+        """Yield the file of the records in the format *ending*; raises what goes wrong."""
         records = iter(self.records)
         first = list(islice(records, 1))  # before the line of headings, so that a refusal is the whole answer
-        write_rows(chain(first, records), self._filed(), outlet, ending)  # type: ignore[arg-type]
+        yield from row_pieces(chain(first, records), self._filed(), ending)
 
-    def write_json(self, outlet: Outlet) -> None:
-        """Write the records as elements of an array, without its brackets."""
-        write_rows(self.read(), self._filed(), _Array(outlet), "jsonl")  # type: ignore[arg-type]
+    def elements(self) -> Iterator[bytes]:
+        """Yield the records as elements of an array in JSON, without its brackets."""
+        between = b"\n"
+        for line in row_pieces(self.read(), self._filed(), "jsonl"):
+            yield between + line.rstrip(b"\n")
+            between = b",\n"
 
     def _filed(self) -> list[Column]:
         """Return the columns without those that only lead somewhere."""
@@ -248,22 +248,14 @@ _FORMS: Final[dict[type, Form]] = {int: "count", bool: "bool", float: "fraction"
 
 
 def problem_of(exc: Exception) -> str:
-    """The message of *exc*; where the store does not answer, also the command that finds out why."""
+    """The message of *exc*; where the store does not answer, also the command that finds out why.
+
+    Raises *exc* where nobody waits for the answer any more.
+    """
+    if isinstance(exc, CallCancelled):
+        raise exc
     more = ". The checks on the page Storage, or webtable doctor, say what is wrong and what helps"
     return f"{exc}{more}" if isinstance(exc, StoreUnavailable) else str(exc)
-
-
-class _Array:
-    """A file for `write_rows`, whose lines of JSON become the elements of an array."""
-
-    def __init__(self, outlet: Outlet) -> None:
-        self._outlet = outlet
-        self._between = b"\n"
-
-    def write(self, line: bytes) -> int:
-        self._outlet.write(self._between + line.rstrip(b"\n"))
-        self._between = b",\n"
-        return len(line)
 
 
 # --- Requests and pages -----------------------------------------------------------------------------------------------
@@ -307,8 +299,6 @@ class PagePart:
         """Make the rows, or the `problem`, and return the part."""
         try:
             self.rows = self.make()
-        except CallCancelled:
-            raise
         except (WebTableError, OSError) as exc:
             self.problem = problem_of(exc)
         return self
@@ -451,37 +441,35 @@ def parts_of(view: View, table: WebTable, name: str = "") -> Iterator[PagePart]:
         for part in view.parts(table) if view.parts else ():
             if name in ("", part.name):
                 yield part.made()
-    except CallCancelled:
-        raise
     except (WebTableError, OSError) as exc:
         yield PagePart("", lambda: None, problem=problem_of(exc))
 
 
-def write_json(outlet: Outlet, request: ViewRequest, view: View, table: WebTable) -> None:
-    """Write the parts of *view*, or the one that is named, as an object; what follows and the problem end it."""
+def json_pieces(request: ViewRequest, view: View, table: WebTable) -> Generator[bytes | str]:
+    """Yield the parts of *view*, or the one that is named, as an object; what follows and the problem end it."""
     # The object is written by hand, as its parts are: a part of a million rows is never held.
     end: dict[str, str | None] = {"problem": view.problem or None}
     between = "{"
     for part in parts_of(view, table, request.option("part")):
         if part.name:
             is_facts = part.look == "facts"
-            outlet.write(f"{between}{json.dumps(part.name)}: {'' if is_facts else '['}")
+            yield f"{between}{json.dumps(part.name)}: {'' if is_facts else '['}"
             between = ", "
             if part.rows is not None:
-                part.rows.write_json(outlet)
+                yield from part.rows.elements()
                 end.setdefault("next" if part.rows.goes_on == "after" else part.rows.goes_on, part.rows.next_token)
-            outlet.write(("null" if part.rows is None else "") if is_facts else "\n]")
+            yield ("null" if part.rows is None else "") if is_facts else "\n]"
         end["problem"] = end["problem"] or part.problem or (part.rows.problem if part.rows else "") or None
-    outlet.write(between + json.dumps(end)[1:] + "\n")
+    yield between + json.dumps(end)[1:] + "\n"
 
 
-def write_file(outlet: Outlet, request: ViewRequest, view: View, table: WebTable) -> None:
-    """Write the part that is named, or the first one with rows, as a file; raises what goes wrong."""
+def file_pieces(request: ViewRequest, view: View, table: WebTable) -> Generator[bytes | str]:
+    """Yield the part that is named, or the first one with rows, as a file; raises what goes wrong."""
     name, names = request.option("part"), [""]
     for part in view.parts(table) if view.parts else ():
         names.append(part.name)
         if name in ("", part.name) and (rows := part.make()) is not None:
-            rows.write(outlet, request.ending)
+            yield from rows.pieces(request.ending)
             return
     if name not in names:
         raise InvalidArgument(f"part={name!r}: not a part of this page; these are: {', '.join(filter(None, names))}")

@@ -18,7 +18,7 @@ from webtable.explorer.page_model import MEDIA, Linker, PagePart, Rows, View, wo
 from webtable.explorer.views.questions import menu
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Generator, Iterable
 
     from starlette.requests import Request
 
@@ -72,10 +72,12 @@ class Templates:
             "endings": [ending for ending in MEDIA if ending != "json"],
         }
 
-    def pieces(self, request: Linker, view: View, parts: Iterable[PagePart] = ()) -> Iterator[str]:
+    def pieces(self, request: Linker, view: View, parts: Iterable[PagePart] = ()) -> Generator[str]:
         """Yield the HTML of a *view* with its *parts*, as they are made, in answer to a *request*."""
         address = {"link": request.link, "root": request.root, "as_of": request.as_of}
-        return self._templates.get_template("view.html").generate(view=view, parts=parts, request=request, **address)
+        yield from self._templates.get_template("view.html").generate(
+            view=view, parts=parts, request=request, **address
+        )
 
 
 def harmless(text: str) -> str:

@@ -37,14 +37,13 @@ from webtable.formats import surt
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
 
     from starlette.requests import Request
     from starlette.responses import Response
 
     from webtable import WebTable
     from webtable.explorer.archive_api.server import ArchiveServer
-    from webtable.explorer.http import Outlet
 
 
 # --- URLs and times in requests, also those of Memento ----------------------------------------------------------------
@@ -366,13 +365,12 @@ async def answer(server: ArchiveServer, request: Request, *, is_wayback: bool) -
     texts = {name: request.query_params.getlist(name) for name in request.query_params}
     is_json = texts.get("output") == ["json"]
 
-    def make(outlet: Outlet) -> None:
+    def lines() -> Generator[str]:
         query = query_of(texts, is_wayback=is_wayback)
-        for line in (_counts if query.is_count else _answer)(server, server.table, query):
-            outlet.write(line)
+        yield from (_counts if query.is_count else _answer)(server, server.table, query)
 
     media = ("application/json" if is_wayback else "application/x-ndjson") if is_json else "text/plain"
-    return LateResponse(server.streaming, make, media)
+    return LateResponse(server.streaming.body(lines()), media)
 
 
 def _counts(server: ArchiveServer, table: WebTable, query: CdxQuery) -> Iterator[str]:
@@ -401,37 +399,24 @@ def _answer(server: ArchiveServer, table: WebTable, query: CdxQuery) -> Iterator
     limit = query.limit
     if limit is not None and limit < 0:
         versions, limit = iter(deque(versions, -limit)), None
-    limited = LimitedVersions(versions, limit)
-    if query.is_wayback and query.output == "json":
-        yield from _array(limited, query)
-        return
-    is_empty = True
-    for version in limited:
-        is_empty = False
-        yield _line(version, query)
-    if query.has_resume_key and (key := limited.resume_key()):
+    last, is_array = None, query.is_wayback and query.output == "json"
+    for version in islice(versions, limit):
+        # An array of the versions, each an array, of which the first one names the fields.
+        names = f"[{json.dumps(query.fields)}" if last is None else ""
+        yield f"{names},\n{_line(version, query)}" if is_array else f"{_line(version, query)}\n"
+        last = version
+    key = _resume_key(last, versions) if query.has_resume_key else None
+    if is_array:
+        yield ("[" if last is None else "") + (f",\n[],\n{json.dumps([key])}" if key else "") + "]\n"
+    elif key:
         yield f"\n{key}\n"
-    if is_empty and not query.is_wayback:
+    if last is None and not query.is_wayback:
         raise NoCapture(f"No Captures found for: {query.url[:1_000]}")
 
 
-class LimitedVersions:
-    """The first *limit* of *versions*, or all; and the key of the last one if more of them follow."""
-
-    def __init__(self, versions: Iterator[Page], limit: int | None) -> None:
-        self._versions, self._limit = versions, limit
-        self._last: Page | None = None
-
-    def __iter__(self) -> Iterator[Page]:
-        for version in islice(self._versions, self._limit):
-            self._last = version
-            yield version
-
-    def resume_key(self) -> str | None:
-        """Return the key with which another answer goes on, once these were read; None if it would be empty."""
-        if self._last is None or next(self._versions, None) is None:
-            return None
-        return ResumeFrom.of(self._last).key()
+def _resume_key(last: Page | None, following: Iterator[Page]) -> str | None:
+    """Return the key with which another answer goes on after *last*; None if it would be empty."""
+    return None if last is None or next(following, None) is None else ResumeFrom.of(last).key()
 
 
 def _versions(table: WebTable, query: CdxQuery, start: BlockStart) -> Iterator[Page]:
@@ -472,19 +457,8 @@ def _line(version: Page, query: CdxQuery) -> str:
     values = {field: value_of(version, field) for field in query.fields}
     match query.output:
         case "json":
-            return f"{json.dumps(values)}\n"
+            return json.dumps([value_of(version, name) for name in query.fields] if query.is_wayback else values)
         case "text":
-            return " ".join(quote(value, safe=string.punctuation) or "-" for value in values.values()) + "\n"
+            return " ".join(quote(value, safe=string.punctuation) or "-" for value in values.values())
     rest = {field: value for field, value in values.items() if field not in {"urlkey", "timestamp"}}
-    return f"{value_of(version, 'urlkey')} {value_of(version, 'timestamp')} {json.dumps(rest)}\n"
-
-
-def _array(versions: LimitedVersions, query: CdxQuery) -> Iterator[str]:
-    """Yield an array of the versions, each an array in which the first one names the fields; [] without versions."""
-    between = f"[{json.dumps(query.fields)},\n"
-    for version in versions:
-        yield between + json.dumps([value_of(version, field) for field in query.fields])
-        between = ",\n"
-    if query.has_resume_key and (key := versions.resume_key()):
-        yield f",\n[],\n{json.dumps([key])}"
-    yield "[]\n" if between.startswith("[") else "]\n"
+    return f"{value_of(version, 'urlkey')} {value_of(version, 'timestamp')} {json.dumps(rest)}"

@@ -9,7 +9,7 @@ from webtable.errors import InvalidArgument, WebTableError
 from webtable.explorer.counts import SAMPLE
 from webtable.explorer.page_model import Linker, PagePart, Rows, View, ViewRequest, words
 from webtable.questions import GROUPS, LISTINGS, Limited, Listing, ListingOption, column, read_for
-from webtable.store import CallCancelled, cancelled_by
+from webtable.store import cancelled_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -141,6 +141,8 @@ class ListingRequest:
         self, request: ViewRequest, listing: Listing, query: Mapping[str, Sequence[str]], fixed: Mapping[str, str] = {}
     ) -> None:
         self.problem: str = ""
+        self.counts: SiteCounts | None = None
+        """The counts of the choices; those of the site, or of a sample of it, unless they are given."""
         self._request, self._listing = request, listing
         texts = {name: texts for name, texts in query.items() if any(texts)}
         texts |= {name: [text] for name, text in fixed.items()}
@@ -184,18 +186,8 @@ class ListingRequest:
         self._columns = listing.columns.in_json() if names is None and is_json else listing.columns.chosen(names)
         self._arguments = arguments
 
-    def part(
-        self,
-        table: WebTable,
-        name: str,
-        title: str = "",
-        sorts: Mapping[str, str] = {},
-        counts: SiteCounts | None = None,
-    ) -> PagePart:
-        """Return the part with the form and the answer of *table*; *sorts* are further orders, by their columns.
-
-        Its choices have the *counts* of the site, which are looked up if they are not given.
-        """
+    def part(self, table: WebTable, name: str, title: str = "", sorts: Mapping[str, str] = {}) -> PagePart:
+        """Return the part with the form and the answer of *table*; *sorts* are further orders, by their columns."""
 
         def make() -> Rows | None:
             if self._arguments is None:
@@ -209,7 +201,7 @@ class ListingRequest:
             hrefs = {"name": lambda host: request.link(f"/site/{host.name}/")} if is_of_hosts else {}
             rows = Rows(self._columns, results, hrefs)
             if not request.is_file:
-                part.facets = self._facets(counts)
+                part.facets = self._facets()
                 rows.sorts = {**{name: (href, "") for name, href in sorts.items()}, **self._sorts()}
                 rows.first, rows.size = request.first, self._limit or 0
                 rows.further = lambda: self._further(table, results.next_token)
@@ -220,12 +212,14 @@ class ListingRequest:
         part = PagePart(name, make, title, form=self.form, problem=self.problem)
         return part
 
-    def _facets(self, counts: SiteCounts | None) -> list[tuple[str, str, str, bool]]:
+    def _facets(self) -> list[tuple[str, str, str, bool]]:
         """Return the choices of statuses and types: their names, counts, addresses, and whether they are chosen."""
         facets = list[tuple[str, str, str, bool]]()
         options = [option for option in self.form if option.name in ("status", "content_type")]
-        site = self._request.site() if options and counts is None else None
-        if (counts := counts if site is None else self._request.counts.of(site, most=SAMPLE)) is None:
+        counts, site = self.counts, self._request.site() if options else None
+        if counts is None and site is not None:
+            counts = self._request.counts.of(site, most=SAMPLE)
+        if counts is None:
             return facets
         for option in options:
             chosen = self._request.query.get(option.name, [])
@@ -261,7 +255,7 @@ class ListingRequest:
             with cancelled_by(over):
                 for _ in self._listing.ask(table, arguments):
                     count += 1
-        except (CallCancelled, WebTableError):
+        except WebTableError:
             return max(count, 1), False
         finally:
             timer.cancel()

@@ -135,7 +135,8 @@ def view(request: ViewRequest) -> View:
             made = partial(_tree, request, directories, counts)
             yield PagePart("directories", made, "Directories", place="side")
         if not request.is_file or request.option("part") == "pages":
-            part = question.part(table, "pages", "Pages", sorts, counts)
+            question.counts = counts
+            part = question.part(table, "pages", "Pages", sorts)
             part.place, part.form_title = "main", "More filters"
             yield part
         if request.option("after") or (request.is_file and not is_all):

@@ -105,18 +105,11 @@ class Tile(NamedTuple):
 TILES: Final = column("name"), column("text"), column("about")
 
 
-class LastCrawl(NamedTuple):
-    """What was fetched last without a long pause: its times, pages and errors, and whether these are all."""
+def last_crawl(table: WebTable) -> tuple[datetime, datetime, int, int] | None:
+    """Return when the last crawl began and ended, its pages and its errors, as far as its newest pages show them.
 
-    begin: datetime
-    end: datetime
-    pages: int
-    errors: int
-    is_whole: bool
-
-
-def last_crawl(table: WebTable) -> LastCrawl | None:
-    """Return the last crawl, as far as its newest pages show it; None without the index of times, or without pages."""
+    None without the index of times, or without pages.
+    """
     begin = end = None
     pages = errors = 0
     try:
@@ -127,7 +120,7 @@ def last_crawl(table: WebTable) -> LastCrawl | None:
             pages, errors = pages + 1, errors + (page.status >= 400)
     except IndexNeeded:
         return None
-    return None if begin is None or end is None else LastCrawl(begin, end, pages, errors, pages < MOST_OF_A_CRAWL)
+    return None if begin is None or end is None else (begin, end, pages, errors)
 
 
 def view(request: ViewRequest) -> View:
@@ -164,7 +157,9 @@ def _tabs(request: ViewRequest) -> dict[str, str]:
     return {"Overview": request.link("/"), "Storage": request.link("/storage")}
 
 
-def _tiles(request: ViewRequest, counts: SiteCounts, crawl: LastCrawl | None) -> Iterator[Tile]:
+def _tiles(
+    request: ViewRequest, counts: SiteCounts, crawl: tuple[datetime, datetime, int, int] | None
+) -> Iterator[Tile]:
     counted = request.counts.hosts() or []
     (bodies,) = facts({"bytes": 0}).columns
     about, number = "", f"{len(counts.groups):,}"
@@ -174,28 +169,24 @@ def _tiles(request: ViewRequest, counts: SiteCounts, crawl: LastCrawl | None) ->
         pages = f"{sum(host.pages for host in counted):,}"
         size = str(bodies.shown({"bytes": sum(host.bytes for host in counted)}))
     elif not counts.is_whole:
-        pages, size, number, about = (
-            f"over {MOST_COUNTED:,}",
-            "not counted",
-            "many",
-            "count=1 in the address counts them",
-        )
+        pages, size, number = f"over {MOST_COUNTED:,}", "not counted", "many"
+        about = "count=1 in the address counts them"
     days = [Amount(day, count) for day, count in sorted(counts.days.items())]
     line = area(days[-90:], "pages by the day of their last capture, from") if days else ""
     by_day = request.link("/stats", site="all", by="day")
     yield Tile("Pages", pages, about or "by the day of their last capture", by_day, line)
     yield Tile("Hosts", number, "all hosts, with their counts", request.link("/site/"))
     yield Tile("Bodies", size, about or "as they were fetched")
-    newest = crawl.end if crawl else counts.all.newest
+    newest = crawl[1] if crawl else counts.all.newest
     if newest is not None:
         fetched = request.link("/q/fetched", site="all", order="newest")
         yield Tile("Last fetched", age_of(newest), f"{newest:%Y-%m-%d %H:%M} UTC", fetched)
     if crawl is not None:
-        least = "" if crawl.is_whole else "at least "
-        since = f"{crawl.begin:%Y-%m-%d %H:%M} UTC"
-        about = f"{crawl.errors / crawl.pages:.1%} of {least}{crawl.pages:,} pages since {since}"
+        begin, _, number_of_pages, errors = crawl
+        least = "" if number_of_pages < MOST_OF_A_CRAWL else "at least "
+        about = f"{errors / number_of_pages:.1%} of {least}{number_of_pages:,} pages since {begin:%Y-%m-%d %H:%M} UTC"
         link = request.link("/q/errors", site="all")
-        yield Tile("Errors, last crawl", f"{crawl.errors:,}", about, link, kind="s4" if crawl.errors else "")
+        yield Tile("Errors, last crawl", f"{errors:,}", about, link, kind="s4" if errors else "")
 
 
 def _heat(table: WebTable, counts: SiteCounts) -> Rows:
