@@ -48,16 +48,6 @@ class GroupCounts:
     classes: Counter[int] = field(default_factory=Counter)
     newest: datetime | None = None
 
-    @property
-    def errors(self) -> int:
-        """How many pages are errors."""
-        return self.classes[4] + self.classes[5]
-
-    @property
-    def fine(self) -> float:
-        """The share of pages with status 2xx."""
-        return self.classes[2] / (self.classes.total() or 1)
-
     def add(self, page: Page) -> None:
         """Count *page*."""
         self.pages += 1

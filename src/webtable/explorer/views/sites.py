@@ -20,6 +20,7 @@ from webtable.reports import compare
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Collection, Iterator
 
 HOSTS: Final = 50
@@ -178,10 +179,14 @@ _ABOUT: Final = {
 
 GROUPS: Final = (
     column("name", heading="host"), column("pages", "count"), column("bytes", "bytes", heading="size"),
-    column("fine", "fraction", of=lambda counts: 100 * counts.fine if counts.classes else None, heading="200s, %"),
-    column("errors", "count", of=lambda counts: counts.errors if counts.classes else None),
+    column("fine", "fraction", of=lambda counts: _share_of_200s(counts.classes), heading="200s, %"),
+    column("errors", "count", of=lambda counts: counts.classes[4] + counts.classes[5] if counts.classes else None),
     column("newest", "time", heading="last fetched"),
 )  # fmt: skip
+
+
+def _share_of_200s(classes: Counter[int]) -> float | None:
+    return 100 * classes[2] / classes.total() if classes else None
 
 
 def hosts(request: ViewRequest, size: int, place: str = "") -> PagePart:

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -145,7 +146,8 @@ def view(request: ViewRequest) -> View:
             yield PagePart("salts", lambda: _heat(table, counts), title, look="heat", place="side")
         if len(regions := table.store.regions(table.table)) > 1 and counts.all.pages:
             title = "Pages by region, estimated"
-            yield PagePart("regions", lambda: _region_heat(request, regions), title, look="heat", place="side")
+            made = partial(_region_rows, request, regions, HEATED_REGIONS)
+            yield PagePart("regions", made, title, look="heat", place="side")
         if request.is_file and counts.is_whole:
             sums = {"pages": counts.all.pages, "bytes": counts.all.bytes}
             yield PagePart("total", lambda: facts(sums), look="facts")
@@ -206,7 +208,9 @@ def _heat(table: WebTable, counts: SiteCounts) -> Rows:
 
 
 SHOWN: Final = 50  # crawls
+# Of so many regions, the first ones, there are bars, and squares of the heat map on the first page.
 REGIONS: Final = 200
+HEATED_REGIONS: Final = 1_024
 DOCTOR_SECONDS: Final = 20.0
 # A region with this many times its fair share of the pages is hot, as the doctor says.
 _HOT: Final = 2.0
@@ -226,7 +230,7 @@ def storage(request: ViewRequest) -> View:
         regions = table.store.regions(table.table)
         servers = len({region.server for region in regions if region.server}) or 1
         about = f"{len(regions):,} regions on {servers} server(s). {_REGIONS}"
-        yield PagePart("regions", lambda: _region_bars(request, regions), "Regions", about, look="bars")
+        yield PagePart("regions", lambda: _region_rows(request, regions, REGIONS), "Regions", about, look="bars")
         yield PagePart("doctor", lambda: _diagnosis(table), "The doctor", "Checks of the store and of the table.")
         about = "A crawl is a run of captures without a pause of over six hours."
         yield PagePart("crawls", lambda: _crawls(request, table), "Crawls", about, look="timeline")
@@ -263,14 +267,10 @@ def _bars_of(request: ViewRequest, regions: Sequence[Region]) -> list[GroupBar]:
     ]
 
 
-def _region_bars(request: ViewRequest, regions: Sequence[Region]) -> Rows:
-    bars = request.counts.kept("regions", lambda: _bars_of(request, regions))
-    return bar_rows(request, bars if request.is_file else bars[:REGIONS])
-
-
-def _region_heat(request: ViewRequest, regions: Sequence[Region]) -> Rows:
-    rows = _region_bars(request, regions)
-    amounts = [Amount(f"{bar.group} {bar.mark}".strip(), bar.pages) for bar in rows.records]
+def _region_rows(request: ViewRequest, regions: Sequence[Region], most: int) -> Rows:
+    """Return the first *most* regions with their bars, and a heat map of them."""
+    bars = request.counts.kept("regions", lambda: _bars_of(request, regions))[: None if request.is_file else most]
+    rows, amounts = bar_rows(request, bars), [Amount(f"{bar.group} {bar.mark}".strip(), bar.pages) for bar in bars]
     rows.drawing = heat(amounts, 32, "regions: estimated rows of each")
     return rows
 
