@@ -79,8 +79,8 @@ class SiteCounts:
         return "" if self.is_whole else f", of a sample of {self.all.pages:,} pages"
 
     @classmethod
-    def of(cls, table: WebTable, site: Site, *, limit: int | None = MOST_COUNTED) -> SiteCounts:
-        """Count the pages of *site*, or a sample of them if they are more than *limit*."""
+    def of(cls, table: WebTable, site: Site, *, limit: int | None = MOST_COUNTED, sample: int = SAMPLE) -> SiteCounts:
+        """Count the pages of *site*, or a *sample* of them if they are more than *limit*."""
         directory = urlsplit(site).path if isinstance(site, str) and "://" in site else ""
 
         def group(page: Page) -> str:
@@ -92,7 +92,7 @@ class SiteCounts:
 
         counts = cls._counted(table, table.pages(site, order="storage"), group, limit)
         if not counts.is_whole:
-            counts = cls._counted(table, sampled(table, site), group, None)
+            counts = cls._counted(table, sampled(table, site, sample), group, None)
             counts.is_whole = False
         return counts
 
@@ -141,11 +141,16 @@ class RecentCounts:
         self._lock = threading.Lock()
 
     def of(self, site: Site, *, is_all: bool = False, most: int | None = None) -> SiteCounts:
-        """Return the counts of *site*, of up to *most* pages; of all, however many there are, if *is_all*."""
+        """Return the counts of *site*, of all of its pages, however many there are, if *is_all*.
+
+        With *most* up to so many are counted, and of more a sample of as many.
+        """
         limit = None if is_all else most or MOST_COUNTED
         if site == ALL and limit and sum(host.pages for host in self.hosts() or ()) > limit:
             limit = 0  # they are too many, as is known without reading them
-        return self.kept((site, is_all, most), lambda: SiteCounts.of(self._table, site, limit=limit))
+        return self.kept(
+            (site, is_all, most), lambda: SiteCounts.of(self._table, site, limit=limit, sample=most or SAMPLE)
+        )
 
     def hosts(self) -> list[GroupCounts] | None:
         """Return the hosts with the counts of the last refresh of links; None if they are too many to be sorted."""

@@ -6,7 +6,6 @@ import threading
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webtable.errors import InvalidArgument, WebTableError
-from webtable.explorer.counts import SAMPLE
 from webtable.explorer.page_model import Linker, PagePart, Rows, View, ViewRequest, words
 from webtable.questions import GROUPS, LISTINGS, Limited, Listing, ListingOption, column, read_for
 from webtable.store import cancelled_by
@@ -92,6 +91,8 @@ LINKS: Final = tuple(map(column, ("want", "question", "about")))
 # Rows of a page, and how many `limit=` may ask for; files have all.
 ROWS: Final = 100
 MOST_ROWS: Final = 1_000
+# How many pages are counted for the choices of a question; of more a sample of as many. It is to be quick.
+COUNTED: Final = 500
 # What every question takes, beside its own options.
 _COMMON = frozenset({"order", "limit", "after", "columns", "as_of", "part"})
 _PLACE = frozenset({"back", "from"})
@@ -218,7 +219,7 @@ class ListingRequest:
         options = [option for option in self.form if option.name in ("status", "content_type")]
         counts, site = self.counts, self._request.site() if options else None
         if counts is None and site is not None:
-            counts = self._request.counts.of(site, most=SAMPLE)
+            counts = self._request.counts.of(site, most=COUNTED)
         if counts is None:
             return facets
         for option in options:
