@@ -333,11 +333,8 @@ class Streaming:
                 raise NoCapture("it was replaced or deleted while it was sent")
             return bytes(body[start : start + MOST_UNSENT])
 
-        async def pieces() -> AsyncIterator[bytes]:
-            for start in range(0, length, MOST_UNSENT):
-                yield await self.value(partial(piece, start))
-
-        return StreamingResponse(pieces(), whole.status_code, whole.headers)
+        pieces = (piece(start) for start in range(0, length, MOST_UNSENT))
+        return StreamingResponse(self.body(pieces), whole.status_code, whole.headers)
 
     def _started(self, make: Callable[[], T], gone: threading.Event) -> asyncio.Future[T]:
         """Call *make* in a thread that the end of the process does not wait for; the future has its result.
