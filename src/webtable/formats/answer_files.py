@@ -111,7 +111,10 @@ def write_rows(
 def row_pieces(
     records: Iterable[Any], columns: Sequence[Column], format: str, *, for_terminal: bool = False
 ) -> Iterator[bytes]:
-    """Yield what `write_rows` writes, as the *records* come: with `jsonl` a line for each of them."""
+    """Yield what `write_rows` writes of these *columns* in a *format*, as the *records* come: in `jsonl` a line for each.
+
+    With *for_terminal* control characters in texts are escaped.
+    """
     yield from _LINES[format](records, columns, for_terminal)
 
 
