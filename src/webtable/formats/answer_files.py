@@ -111,7 +111,7 @@ def write_rows(
 def row_pieces(
     records: Iterable[Any], columns: Sequence[Column], format: str, *, for_terminal: bool = False
 ) -> Iterator[bytes]:
-    """Yield what `write_rows` writes of these *columns* in a *format*, as the *records* come: in `jsonl` a line for each.
+    """Yield what `write_rows` writes of *columns* in a *format*, as the *records* come; in `jsonl` a line of each.
 
     With *for_terminal* control characters in texts are escaped.
     """
