@@ -119,6 +119,25 @@ def test_an_answer_that_nobody_reads_ends_and_others_are_answered_meanwhile(tabl
         assert all(map(is_ended, stalled))
 
 
+def test_readers_that_have_stopped_hold_no_thread_and_an_answer_goes_on_once_they_read(table):
+    body = os.urandom(100_000)
+    with table.writer() as writer:
+        writer.put_many(Page(url=f"https://example.com/{number}", body=body) for number in range(200))
+    with served(table) as connect:
+        # More of them than answers are made at once, each with more than sockets take ahead.
+        stalled = [connect(request("/q/pages.jsonl?site=all&columns=url,body")) for _ in range(12)]
+        heads = [connection.recv(1_000) for connection in stalled]
+        for thread in threading.enumerate():
+            if thread.name == "webtable-explorer":
+                thread.join(30)
+
+        assert not [thread for thread in threading.enumerate() if thread.name == "webtable-explorer"]
+        assert all(head.startswith(b"HTTP/1.1 200") for head in heads)
+        rest = b""
+        while not rest.endswith(b"\r\n0\r\n\r\n"):
+            rest = rest[-10:] + stalled[0].recv(1_000_000)
+
+
 def test_the_connection_that_has_waited_longest_makes_room_for_one_too_many(table):
     with served(table, limit=2) as connect:
         first, second = connect(b"GET /"), connect(b"GET /")

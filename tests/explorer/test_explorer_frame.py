@@ -197,11 +197,11 @@ def test_answers_are_not_kept(sample_client):
 def test_small_fragments_wake_the_loop_once_a_piece():
     async def written() -> tuple[list[int], int]:
         woken, loop = [], asyncio.get_running_loop()
-        outlet = Outlet(loop, threading.Semaphore(1))
-        outlet._notify = lambda: woken.append(len(outlet._unsent))
+        outlet = Outlet(loop)
+        outlet._notify = lambda: woken.append(len(outlet.unsent))
         for _ in range(1000):
             outlet.write("x" * 10)
-        return woken, len(outlet._unsent)
+        return woken, len(outlet.unsent)
 
     woken, size = asyncio.run(written())
 

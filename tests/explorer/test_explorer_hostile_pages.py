@@ -68,7 +68,6 @@ QUERY = {
     "since": "3h",
     "go": SITE,
     "host": SITE,
-    "urls": URLS[0],
     "text": "hostile",
 }
 
@@ -154,7 +153,7 @@ def test_a_page_has_nothing_in_it_but_what_its_template_makes(client, path, quer
 @pytest.mark.parametrize("said", [MARKUP, CONTROLS, "javascript:alert(1)"])
 @pytest.mark.parametrize("path", ["/page", "/page/diff", "/q/pages", "/q/links-of", "/go", "/stats", "/none"])
 def test_what_an_address_says_is_shown_as_text_too(client, path, said):
-    response = answered(client, path, {"url": URLS[0], **dict.fromkeys(("as_of", "site", "go", "urls", "old"), said)})
+    response = answered(client, path, {"url": URLS[0], **dict.fromkeys(("as_of", "site", "go", "old"), said)})
 
     if is_page(response):
         assert_is_of_templates(response)

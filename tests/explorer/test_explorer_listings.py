@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import re
@@ -96,6 +97,32 @@ def test_a_question_that_was_not_asked_yet_has_a_page_with_its_form(sample_clien
 
     assert 'class="options"' in shown
     assert "</html>" in shown
+
+
+def choices(text: str) -> dict[str, tuple[str, str, bool]]:
+    """Return the choices of a page by their names: their addresses and counts, and whether they are chosen."""
+    links = re.findall(r'<a class="chip" href="([^"]+)"( aria-current="true")?>([^ ]+) <b>([^<]+)</b>', text)
+    return {name: (html.unescape(href), count, bool(current)) for href, current, name, count in links}
+
+
+@pytest.mark.parametrize("path", ["/q/pages?site=example.com", "/q/search?text=mountain&site=example.com"])
+def test_a_question_that_takes_statuses_and_types_has_them_as_choices_with_counts(sample, sample_client, path):
+    stats = sample.stats("example.com", by=("status", "type"))
+
+    unchosen = choices(sample_client.get(path).text)
+    taken = choices(sample_client.get(unchosen["404"][0]).text)
+
+    statuses = {name: f"{group.pages:,}" for name, group in stats.by["status"].items()}
+    assert {name: unchosen[name][1] for name in statuses} == statuses
+    assert unchosen["text/html"][1] == f"{stats.by['type']['text/html'].pages:,}"
+    assert "&status=404" in unchosen["404"][0]
+    assert (unchosen["404"][2], taken["404"][2], taken["404"][0]) == (False, True, path.replace(" ", "+"))
+    # Of pages several statuses can be asked for, of hits one.
+    assert ("status=404" in taken["500"][0]) == path.startswith("/q/pages")
+
+
+def test_a_question_that_takes_none_of_them_has_no_choices(sample_client):
+    assert choices(sample_client.get("/q/errors?site=example.com").text) == {}
 
 
 def test_a_form_has_all_values_of_an_option_that_takes_many(sample_client):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -101,6 +102,24 @@ def test_a_comparison_ends_at_the_moment_as_of_which_pages_are_shown(sample, sam
 
     counts = compare(sample, "example.com", since=first.end, until=before.end).counts
     assert {one["group"]: one["pages"] for one in found["groups"]} == counts
+
+
+def test_a_comparison_can_ignore_what_is_around_the_main_text(table, client):
+    text = "<p>" + "Green tea grows in the mountains of the south. " * 20
+    for days, token in ((9, "first"), (1, "second")):
+        body = f"<title>Tea</title><nav><a href=/{token}>{token}</a></nav><main>{text}</main>".encode()
+        table.put(Page(url="https://example.com/tea", body=body, fetched_at=datetime.now(UTC) - timedelta(days)))
+    asked = {"site": "example.com", "since": "5d"}
+
+    shown = client.get("/compare", params=asked).text
+    changed, ignored = (
+        client.get("/compare.json", params=asked | more).json() for more in ({}, {"ignore": "boilerplate"})
+    )
+
+    assert "<option>boilerplate</option>" in shown
+    counts = [{group["group"]: group["pages"] for group in found["groups"]} for found in (changed, ignored)]
+    assert [(count["changed"], count["unchanged"]) for count in counts] == [(1, 0), (0, 1)]
+    assert client.get("/compare", params=asked | {"ignore": "all"}).status_code == 400
 
 
 @pytest.mark.parametrize("by", [(), ("host", "day"), ("size", "region")])

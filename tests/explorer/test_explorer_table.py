@@ -241,3 +241,16 @@ def test_regions_have_bars_of_estimates_and_hot_ones_are_marked(sample, serving)
     assert sum(counts) == sum(wanted)
     assert all(abs(one - other) <= 50 for one, other in zip(counts, wanted, strict=True))
     assert shown.count('class="hot"') == sum(one > 2 * sum(counts) / 4 for one in counts)
+
+
+def test_the_first_page_has_a_heat_map_of_regions_where_there_are_several(sample, sample_client, serving):
+    table = WebTable(StoreOfRegions(sample.store), sample.table, sample.layout)
+    with serving(table) as client:
+        shown = client.get("/").text.partition('id="regions"')[2].partition("</section>")[0]
+        found = client.get("/table.json").json()["regions"]
+
+    sizes = [group.pages for group in table.stats(webtable.ALL, by="region").by["region"].values()]
+    assert re.search(r'aria-label="4 regions: estimated rows of each, from [\d,]+ to [\d,]+"', shown)
+    assert shown.count("<rect") == len(found) == 4
+    assert all(abs(region["pages"] - pages) <= 50 for region, pages in zip(found, sizes, strict=True))
+    assert 'id="regions"' not in sample_client.get("/").text

@@ -13,6 +13,7 @@ import errno
 import logging
 from contextlib import suppress
 from http import HTTPStatus
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
@@ -50,24 +51,20 @@ class Connection(H11Protocol):
     def __init__(self, *args: Any, limit: int, **options: Any) -> None:
         super().__init__(*args, **options)
         self._limit = limit
-        self._waits_since: float | None = None
+        self.waits_since = inf
+        """Since when it has waited for the head of a request; infinity while a request is answered."""
         self._has_begun = True
         self._unsent, self._read_at = 0, 0.0
-
-    @property
-    def waits_since(self) -> float:
-        """Since when it has waited for the head of a request; infinity while a request is answered."""
-        return float("inf") if self._waits_since is None else self._waits_since
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for a request; if there are too many connections, in the place of that which has waited longest."""
         super().connection_made(transport)
-        self._waits_since = self._read_at = clock.monotonic()
+        self.waits_since = self._read_at = clock.monotonic()
         if len(self.connections) <= self._limit:
             return
         others = (other for other in self.connections if isinstance(other, Connection) and other is not self)
         longest = min(others, key=lambda other: other.waits_since)
-        if longest.waits_since == float("inf"):
+        if longest.waits_since == inf:
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, f"{self._limit} connections are open; try again later")
             longest = self
         else:
@@ -79,16 +76,16 @@ class Connection(H11Protocol):
         """Read a request, or a part of one."""
         super().data_received(data)
         if self._is_answering():
-            self._waits_since = None
+            self.waits_since = inf
         elif not self._has_begun:
-            self._waits_since, self._has_begun = clock.monotonic(), True
+            self.waits_since, self._has_begun = clock.monotonic(), True
 
     def on_response_complete(self) -> None:
         """Wait for the next request; uvicorn ends the connection if none begins."""
-        self._waits_since, self._has_begun = clock.monotonic(), False
+        self.waits_since, self._has_begun = clock.monotonic(), False
         super().on_response_complete()
         if self._is_answering():  # a request that came before the answer to this one
-            self._waits_since = None
+            self.waits_since = inf
 
     def resume_writing(self) -> None:
         """Go on writing, as something was read."""
@@ -127,7 +124,7 @@ class ExplorerServer(uvicorn.Server):
     """The server of *app*, with at most *limit* connections, and no more than half of the files of this process."""
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
-        self._log_again_at = float("-inf")
+        self._log_again_at = -inf
         with suppress(ImportError):  # Windows has no such limit
             import resource
 

@@ -48,16 +48,6 @@ class GroupCounts:
     classes: Counter[int] = field(default_factory=Counter)
     newest: datetime | None = None
 
-    @property
-    def errors(self) -> int:
-        """How many pages are errors."""
-        return self.classes[4] + self.classes[5]
-
-    @property
-    def fine(self) -> float:
-        """The share of pages with status 2xx."""
-        return self.classes[2] / (self.classes.total() or 1)
-
     def add(self, page: Page) -> None:
         """Count *page*."""
         self.pages += 1
@@ -89,8 +79,8 @@ class SiteCounts:
         return "" if self.is_whole else f", of a sample of {self.all.pages:,} pages"
 
     @classmethod
-    def of(cls, table: WebTable, site: Site, *, limit: int | None = MOST_COUNTED) -> SiteCounts:
-        """Count the pages of *site*, or a sample of them if they are more than *limit*."""
+    def of(cls, table: WebTable, site: Site, *, limit: int | None = MOST_COUNTED, sample: int = SAMPLE) -> SiteCounts:
+        """Count the pages of *site*, or a *sample* of them if they are more than *limit*."""
         directory = urlsplit(site).path if isinstance(site, str) and "://" in site else ""
 
         def group(page: Page) -> str:
@@ -102,7 +92,7 @@ class SiteCounts:
 
         counts = cls._counted(table, table.pages(site, order="storage"), group, limit)
         if not counts.is_whole:
-            counts = cls._counted(table, sampled(table, site), group, None)
+            counts = cls._counted(table, sampled(table, site, sample), group, None)
             counts.is_whole = False
         return counts
 
@@ -150,12 +140,17 @@ class RecentCounts:
         self._kept: OrderedDict[Hashable, tuple[float, int, Any]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, site: Site, *, is_all: bool = False) -> SiteCounts:
-        """Return the counts of *site*; of all of its pages, however many there are, if *is_all*."""
-        limit = None if is_all else MOST_COUNTED
-        if site == ALL and not is_all and sum(host.pages for host in self.hosts() or ()) > MOST_COUNTED:
+    def of(self, site: Site, *, is_all: bool = False, most: int | None = None) -> SiteCounts:
+        """Return the counts of *site*, of all of its pages, however many there are, if *is_all*.
+
+        With *most* up to so many are counted, and of more a sample of as many.
+        """
+        limit = None if is_all else most or MOST_COUNTED
+        if site == ALL and limit and sum(host.pages for host in self.hosts() or ()) > limit:
             limit = 0  # they are too many, as is known without reading them
-        return self.kept((site, is_all), lambda: SiteCounts.of(self._table, site, limit=limit))
+        return self.kept(
+            (site, is_all, most), lambda: SiteCounts.of(self._table, site, limit=limit, sample=most or SAMPLE)
+        )
 
     def hosts(self) -> list[GroupCounts] | None:
         """Return the hosts with the counts of the last refresh of links; None if they are too many to be sorted."""

@@ -12,6 +12,7 @@ from base64 import b64encode
 from collections import OrderedDict
 from concurrent.futures import Future
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
@@ -27,10 +28,9 @@ from webtable.errors import StoreError, WebTableError
 from webtable.store import CallCancelled, cancelled_by
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Hashable, Mapping
+    from collections.abc import AsyncIterator, Callable, Generator, Hashable, Mapping
 
     from starlette.requests import Request
-    from starlette.responses import AsyncContentStream
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
@@ -191,13 +191,13 @@ def _with_headers(send: Send) -> Send:
 
 # --- Threads: a page begins before its questions are answered ---------------------------------------------------------
 #
-# The library is synchronous, so each response is made in a thread, which writes into an `Outlet`; the event loop sends
-# what is there. A template writes some thousand fragments a page: the loop is woken by the first of a piece, and once
-# the piece is large enough, not by each of them.
+# The library is synchronous, so each response is made in threads: one makes some of it ahead of the reader, and once
+# that is sent the next goes on. A template yields some thousand fragments a page: the event loop is woken by the first
+# of a piece, and once the piece is large enough, not by each of them.
 
 
 T = TypeVar("T")
-# How many responses are made at once; further ones wait for one of these. One that waits for its reader does not count.
+# How many responses are made at once; further ones wait for one of these. One that waits for its reader has no thread.
 MOST_AT_ONCE: Final = 8
 # Bytes of a response that are made ahead of its reader.
 MOST_UNSENT: Final = 256 * 1024
@@ -210,75 +210,33 @@ WAIT: Final = 0.04
 
 
 class Outlet:
-    """Where a thread writes the bytes of a response; `write` waits for a slow reader, or raises `CallCancelled`.
+    """Where a thread writes the bytes of a response, and the event loop takes them once it is `ready`."""
 
-    Meanwhile it gives back its place of *places*, so that readers that have stopped hold up nobody else.
-    """
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, places: threading.Semaphore) -> None:
-        self.gone: Final = threading.Event()
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.ready: Final = asyncio.Event()
+        self.unsent = bytearray()
         self._loop = loop
-        self._places = places
-        self._changed = threading.Condition()
-        self._ready = asyncio.Event()
-        self._unsent = bytearray()
-        self._is_over = False
+        self._lock = threading.Lock()
 
     def write(self, data: bytes | str) -> int:
-        """Write *data*, text as UTF-8."""
+        """Write *data*, text as UTF-8, and return how many bytes they are."""
         encoded = data.encode("utf-8", "replace") if isinstance(data, str) else data
-        if not self._has_room():
-            self._places.release()
-            with self._changed:
-                self._changed.wait_for(self._has_room)
-            self._places.acquire()  # without the lock: the event loop takes it
-        if self.gone.is_set():
-            raise CallCancelled("the request was cancelled")
-        with self._changed:
-            before = len(self._unsent)
-            self._unsent += encoded
+        with self._lock:
+            before = len(self.unsent)
+            self.unsent += encoded
         if not before or before < PIECE <= before + len(encoded):
             self._notify()
-        return len(data)
+        return len(encoded)
 
-    def flush(self) -> None:
-        """Do nothing: what is written is sent soon."""
-
-    def end(self) -> None:
-        """Say that there is no more."""
-        self._is_over = True
-        self._notify()
-
-    def close(self) -> None:
-        """Say that nobody reads any more."""
-        self.gone.set()
-        with self._changed:
-            self._changed.notify_all()
-
-    async def pieces(self) -> AsyncIterator[bytes]:
-        """Yield what is written until its end."""
-        wait = FIRST_WAIT
-        while True:
-            await self._ready.wait()
-            if not self._is_over and len(self._unsent) < PIECE:
-                await asyncio.sleep(wait)
-            wait = WAIT
-            self._ready.clear()
-            is_over = self._is_over
-            with self._changed:
-                piece, self._unsent = bytes(self._unsent), bytearray()
-                self._changed.notify_all()
-            if piece:
-                yield piece
-            if is_over and not self._unsent:
-                return
-
-    def _has_room(self) -> bool:
-        return len(self._unsent) < MOST_UNSENT or self.gone.is_set()
+    def taken(self) -> bytes:
+        """Return what is there, and begin again."""
+        with self._lock:
+            piece, self.unsent = bytes(self.unsent), bytearray()
+        return piece
 
     def _notify(self) -> None:
         with suppress(RuntimeError):  # the server has ended
-            self._loop.call_soon_threadsafe(self._ready.set)
+            self._loop.call_soon_threadsafe(self.ready.set)
 
 
 class HeldResponses:
@@ -305,26 +263,43 @@ class Streaming:
         self._places = threading.Semaphore(MOST_AT_ONCE)
         self._held = HeldResponses()
 
-    def response(
-        self,
-        make: Callable[[Outlet], None],
-        media_type: str,
-        status: int = 200,
-        headers: Mapping[str, str] | None = None,
-    ) -> StreamingResponse:
-        """Return the response whose bytes *make* writes; it handles its own errors, except for `CallCancelled`."""
-        return StreamingResponse(self.body(make), status, headers, media_type)
+    async def body(self, source: Generator[bytes | str]) -> AsyncIterator[bytes]:
+        """Yield the bytes of *source*, text as UTF-8, in pieces; what it raises ends them."""
+        outlet, gone, context = Outlet(asyncio.get_running_loop()), threading.Event(), copy_context()
 
-    async def body(self, make: Callable[[Outlet], None]) -> AsyncIterator[bytes]:
-        """Yield the bytes that *make* writes."""
-        outlet = Outlet(asyncio.get_running_loop(), self._places)
-        making = self._started(partial(_made, make, outlet), outlet.gone)
+        def fill() -> bool:
+            """Make some bytes ahead of the reader; return whether they are the last."""
+            size = 0
+            with suppress(CallCancelled), cancelled_by(gone):
+                for data in source:
+                    size += outlet.write(data)
+                    if size >= MOST_UNSENT or gone.is_set():
+                        return False
+            return True
+
+        def close() -> None:
+            with suppress(CallCancelled):
+                source.close()
+
+        # What the generator sets for its thread goes with it from one to the next.
+        filling, wait, is_over = self._started(partial(context.run, fill), gone), FIRST_WAIT, False
         try:
-            async for piece in outlet.pieces():
-                yield piece
-            await making
+            while not is_over:
+                filling.add_done_callback(lambda _: outlet.ready.set())
+                while not filling.done() or outlet.unsent:
+                    await outlet.ready.wait()
+                    if not filling.done() and len(outlet.unsent) < PIECE:
+                        await asyncio.wait([filling], timeout=wait)
+                    wait = WAIT
+                    outlet.ready.clear()
+                    if piece := outlet.taken():
+                        yield piece
+                if not (is_over := await filling):
+                    filling = self._started(partial(context.run, fill), gone)
         finally:
-            outlet.close()
+            gone.set()
+            if filling.done() and not is_over:  # else its thread ends it
+                self._started(partial(context.run, close), gone)
 
     async def value(self, make: Callable[[], T]) -> T:
         """Call *make* in a thread, for a response that is small, or whose status depends on the result."""
@@ -340,10 +315,8 @@ class Streaming:
         Of a large one a reader holds a piece: it is made again if it is not held any more when the next piece is sent.
         What a client has already is not sent again.
         """
-        headers = {
-            "etag": f'"{sha256(repr((version("hbase-webtable"), key)).encode()).hexdigest()[:32]}"',
-            "cache-control": STORED,
-        }
+        tag = sha256(repr((version("hbase-webtable"), key)).encode()).hexdigest()[:32]
+        headers = {"etag": f'"{tag}"', "cache-control": STORED}
         if headers["etag"] in request.headers.get("if-none-match", ""):
             return Response(None, 304, headers)
         is_small = (size or 0) <= MOST_UNSENT
@@ -354,17 +327,14 @@ class Streaming:
             return whole
         length = len(whole.body)
 
-        async def pieces() -> AsyncIterator[bytes]:
-            for start in range(0, length, MOST_UNSENT):
-                yield await self.value(partial(self._piece, key, make, length, start))
+        def piece(start: int) -> bytes:
+            body = memoryview(self._held.response(key, make).body)
+            if len(body) != length:
+                raise NoCapture("it was replaced or deleted while it was sent")
+            return bytes(body[start : start + MOST_UNSENT])
 
-        return StreamingResponse(pieces(), whole.status_code, whole.headers)
-
-    def _piece(self, key: Hashable, make: Callable[[], Response], length: int, start: int) -> bytes:
-        body = bytes(self._held.response(key, make).body)
-        if len(body) != length:
-            raise NoCapture("it was replaced or deleted while it was sent")
-        return body[start : start + MOST_UNSENT]
+        pieces = (piece(start) for start in range(0, length, MOST_UNSENT))
+        return StreamingResponse(self.body(pieces), whole.status_code, whole.headers)
 
     def _started(self, make: Callable[[], T], gone: threading.Event) -> asyncio.Future[T]:
         """Call *make* in a thread that the end of the process does not wait for; the future has its result.
@@ -385,15 +355,6 @@ class Streaming:
         return asyncio.wrap_future(made)
 
 
-def _made(make: Callable[[Outlet], None], outlet: Outlet) -> None:
-    try:
-        make(outlet)
-    except CallCancelled:
-        pass
-    finally:
-        outlet.end()
-
-
 # --- Responses to programs: their status is known once their first bytes are made -------------------------------------
 
 
@@ -402,37 +363,28 @@ class NoCapture(WebTableError):
 
 
 class LateResponse(StreamingResponse):
-    """The response whose bytes *make* writes; what it raises before the first of them decides the status.
+    """The response with these *pieces*; what making the first of them raises decides the status.
 
-    What it raises later breaks the connection, so that a part of an answer is not taken for all of it.
+    What is raised later breaks the connection, so that a part of an answer is not taken for all of it.
     """
 
-    status_code: int
-    body_iterator: AsyncContentStream
-
-    def __init__(
-        self,
-        streaming: Streaming,
-        make: Callable[[Outlet], None],
-        media_type: str,
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(streaming.body(make), headers=headers, media_type=media_type)
+    def __init__(self, pieces: AsyncIterator[bytes], media_type: str, headers: Mapping[str, str] = {}) -> None:
+        self._pieces = pieces
+        super().__init__(pieces, headers=headers, media_type=media_type)
 
     async def stream_response(self, send: Send) -> None:
         """Send the response, once its first bytes are there."""
-        pieces = aiter(self.body_iterator)
         try:
-            first = await anext(pieces, b"")
+            first = await anext(self._pieces, b"")
         except WebTableError as exc:
             refused = refusal(exc)
             self.status_code, first = refused.status_code, bytes(refused.body)
             self.headers["content-type"] = refused.headers["content-type"]
             del self.headers["content-disposition"]
 
-        async def body() -> AsyncIterator[str | bytes | memoryview]:
+        async def body() -> AsyncIterator[bytes]:
             yield first
-            async for piece in pieces:
+            async for piece in self._pieces:
                 yield piece
 
         self.body_iterator = body()

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 from webtable import ALL, WebTable
-from webtable.display.addresses import address_of, age_of, exact
+from webtable.display.addresses import address_of, age_of, decoded, exact
 from webtable.errors import InvalidArgument, StoreUnavailable, WebTableError
 from webtable.explorer.counts import RecentCounts
 from webtable.explorer.http import Streaming
-from webtable.formats import write_rows
+from webtable.formats import row_pieces
 from webtable.questions import Column, Form, ListingOption, column, parse_time
 from webtable.rowkey import canonical_url
 from webtable.store import CallCancelled
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from webtable.answers import Site
-    from webtable.explorer.http import Outlet
 
 
 # --- Addresses --------------------------------------------------------------------------------------------------------
@@ -38,7 +37,7 @@ class Linker:
     def __init__(self, request: Request) -> None:
         self.request: Final = request
         self.root: str = request.scope.get("root_path", "")
-        self.as_of: str = request.query_params.get("as_of", "")
+        self.as_of: str | None = request.query_params.get("as_of") or None
         self.path: Final = str(request.url.path).removeprefix(self.root)
         self.query: Final = {option: request.query_params.getlist(option) for option in request.query_params}
 
@@ -55,6 +54,15 @@ class Linker:
     def page(self, url: str) -> str:
         """Return the address of the page about *url*."""
         return self.link("/page", url=url)
+
+    def above(self, url: str) -> list[tuple[str, str]]:
+        """Return the host and the directories of *url*: their names, and the addresses of their pages."""
+        parts, path, crumbs = urlsplit(url), "/site/", list[tuple[str, str]]()
+        for name in (parts.netloc, *parts.path.split("/")[1:-1]):
+            path += f"{name}/"
+            if name:
+                crumbs.append((decoded(name) + "/" * bool(crumbs), self.link(path)))
+        return crumbs
 
 
 # --- Records and their columns: the cells of a page, the rows of a file -----------------------------------------------
@@ -163,8 +171,6 @@ class Rows:
             for record in self.records:
                 self.count += 1
                 yield record
-        except CallCancelled:
-            raise
         except (WebTableError, OSError) as exc:
             self.problem = problem_of(exc)
 
@@ -186,15 +192,18 @@ class Rows:
             drawn = {name: draw(record) for name, draw in self.charts.items()}
             yield [cell._replace(chart=drawn.get(cell.name, "")) for cell in cells]
 
-    def write(self, outlet: Outlet, ending: str) -> None:
-        """Write the records in the format *ending*; raises what goes wrong."""
+    def pieces(self, ending: str) -> Iterator[bytes]:
+        """Yield the file of the records in the format *ending*; raises what goes wrong."""
         records = iter(self.records)
         first = list(islice(records, 1))  # before the line of headings, so that a refusal is the whole answer
-        write_rows(chain(first, records), self._filed(), outlet, ending)  # type: ignore[arg-type]
+        yield from row_pieces(chain(first, records), self._filed(), ending)
 
-    def write_json(self, outlet: Outlet) -> None:
-        """Write the records as elements of an array, without its brackets."""
-        write_rows(self.read(), self._filed(), _Array(outlet), "jsonl")  # type: ignore[arg-type]
+    def elements(self) -> Iterator[bytes]:
+        """Yield the records as elements of an array in JSON, without its brackets."""
+        between = b"\n"
+        for line in row_pieces(self.read(), self._filed(), "jsonl"):
+            yield between + line.rstrip(b"\n")
+            between = b",\n"
 
     def _filed(self) -> list[Column]:
         """Return the columns without those that only lead somewhere."""
@@ -213,7 +222,7 @@ class Rows:
         lines: list[list[ShownPiece]] = []
         for part, mark in parts:
             # A part is shown as the whole value of such a column would be: a URL with its link, a size with its unit.
-            alone = replace(column, of=partial(_alone, part))
+            alone = replace(column, of=partial(lambda part, _: part, part))
             lines.append([piece._replace(mark=mark) for piece in self._pieces(alone, record, linker, hosts)])
         return ShownCell(column.name, column.form, lines)
 
@@ -235,30 +244,18 @@ def facts(values: Mapping[str, Any]) -> Rows:
     return Rows(columns, [values])
 
 
-def _alone(part: object, _: object) -> object:
-    return part
-
-
 _FORMS: Final[dict[type, Form]] = {int: "count", bool: "bool", float: "fraction", datetime: "time"}
 
 
 def problem_of(exc: Exception) -> str:
-    """The message of *exc*; where the store does not answer, also the command that finds out why."""
+    """The message of *exc*; where the store does not answer, also the command that finds out why.
+
+    Raises *exc* where nobody waits for the answer any more.
+    """
+    if isinstance(exc, CallCancelled):
+        raise exc
     more = ". The checks on the page Storage, or webtable doctor, say what is wrong and what helps"
     return f"{exc}{more}" if isinstance(exc, StoreUnavailable) else str(exc)
-
-
-class _Array:
-    """A file for `write_rows`, whose lines of JSON become the elements of an array."""
-
-    def __init__(self, outlet: Outlet) -> None:
-        self._outlet = outlet
-        self._between = b"\n"
-
-    def write(self, line: bytes) -> int:
-        self._outlet.write(self._between + line.rstrip(b"\n"))
-        self._between = b",\n"
-        return len(line)
 
 
 # --- Requests and pages -----------------------------------------------------------------------------------------------
@@ -302,8 +299,6 @@ class PagePart:
         """Make the rows, or the `problem`, and return the part."""
         try:
             self.rows = self.make()
-        except CallCancelled:
-            raise
         except (WebTableError, OSError) as exc:
             self.problem = problem_of(exc)
         return self
@@ -322,8 +317,8 @@ class View:
     """Its tabs, by their names."""
     tab: str = ""
     """The tab that is open."""
-    crumbs: Mapping[str, str] = field(default_factory=dict)
-    """The pages above it, by their names."""
+    crumbs: Sequence[tuple[str, str]] = ()
+    """The pages above it: their names and addresses."""
     chips: Sequence[tuple[str, str]] = ()
     """What it is, in a few words each, with their classes."""
     next_step: str = ""
@@ -392,11 +387,6 @@ class ViewRequest(Linker):
             raise InvalidArgument("url is needed: the URL of a page; type it into the field at the top")
         return canonical_url(url)
 
-    @property
-    def moment(self) -> str | None:
-        """The moment as of which a page is shown."""
-        return self.as_of or None
-
     def file(self, ending: str, part: str = "") -> str:
         """Return the address of this answer as a file, of a *part* of it."""
         query = {**self.query, "part": part} | ({"site": self.place} if "path" in self.path_params else {})
@@ -417,27 +407,24 @@ class ViewRequest(Linker):
 
     def next(self, rows: Rows) -> str:
         """Return the address at which *rows* go on; it has the tokens of the pages before, as an answer has none."""
-        if not rows.first:
-            return self.link(self.path, **{**self.query, rows.goes_on: rows.next_token})
-        query: dict[str, Any] = {**self.query, "from": rows.first + rows.count, rows.goes_on: rows.next_token}
-        if rows.goes_on == "after":
-            query["back"] = [*self.query.get("back", ()), *self.query.get("after", ())][-MOST_BACK:]
-        return self.link(self.path, **query)
+        place: dict[str, Any] = {"from": rows.first + rows.count} if rows.first else {}
+        if rows.first and rows.goes_on == "after":
+            place["back"] = [*self.query.get("back", ()), *self.query.get("after", ())][-MOST_BACK:]
+        return self.sorting(**place | {rows.goes_on: rows.next_token})
 
     def previous(self, rows: Rows) -> str | None:
         """Return the address of the page before, or that of the first page where its token is not known any more."""
         if rows.first <= 1:
             return None
-        query: dict[str, Any] = {name: texts for name, texts in self.query.items() if name not in _PLACE}
         back, before = self.query.get("back", []), rows.first - rows.size
         if before > 1 and (back or rows.goes_on == "from"):
-            query |= {"from": before, "after": back[-1:], "back": back[:-1]}
-        return self.link(self.path, **query)
+            return self.sorting(**{"from": before, "after": back[-1:], "back": back[:-1]})
+        return self.sorting()
 
     def sorting(self, **options: object) -> str:
-        """Return the address of this page with other *options*, from its first row on."""
+        """Return the address of this page with other *options*, from its first row on unless they say another place."""
         query = {name: texts for name, texts in self.query.items() if name not in _PLACE}
-        return self.link(self.path, **{**query, **options})
+        return self.link(self.path, **query | options)
 
 
 _PLACE: Final = frozenset({"after", "back", "from"})
@@ -454,37 +441,35 @@ def parts_of(view: View, table: WebTable, name: str = "") -> Iterator[PagePart]:
         for part in view.parts(table) if view.parts else ():
             if name in ("", part.name):
                 yield part.made()
-    except CallCancelled:
-        raise
     except (WebTableError, OSError) as exc:
         yield PagePart("", lambda: None, problem=problem_of(exc))
 
 
-def write_json(outlet: Outlet, request: ViewRequest, view: View, table: WebTable) -> None:
-    """Write the parts of *view*, or the one that is named, as an object; what follows and the problem end it."""
+def json_pieces(request: ViewRequest, view: View, table: WebTable) -> Generator[bytes | str]:
+    """Yield the parts of *view*, or the one that is named, as an object; what follows and the problem end it."""
     # The object is written by hand, as its parts are: a part of a million rows is never held.
     end: dict[str, str | None] = {"problem": view.problem or None}
     between = "{"
     for part in parts_of(view, table, request.option("part")):
         if part.name:
             is_facts = part.look == "facts"
-            outlet.write(f"{between}{json.dumps(part.name)}: {'' if is_facts else '['}")
+            yield f"{between}{json.dumps(part.name)}: {'' if is_facts else '['}"
             between = ", "
             if part.rows is not None:
-                part.rows.write_json(outlet)
+                yield from part.rows.elements()
                 end.setdefault("next" if part.rows.goes_on == "after" else part.rows.goes_on, part.rows.next_token)
-            outlet.write(("null" if part.rows is None else "") if is_facts else "\n]")
+            yield ("null" if part.rows is None else "") if is_facts else "\n]"
         end["problem"] = end["problem"] or part.problem or (part.rows.problem if part.rows else "") or None
-    outlet.write(between + json.dumps(end)[1:] + "\n")
+    yield between + json.dumps(end)[1:] + "\n"
 
 
-def write_file(outlet: Outlet, request: ViewRequest, view: View, table: WebTable) -> None:
-    """Write the part that is named, or the first one with rows, as a file; raises what goes wrong."""
+def file_pieces(request: ViewRequest, view: View, table: WebTable) -> Generator[bytes | str]:
+    """Yield the part that is named, or the first one with rows, as a file; raises what goes wrong."""
     name, names = request.option("part"), [""]
     for part in view.parts(table) if view.parts else ():
         names.append(part.name)
         if name in ("", part.name) and (rows := part.make()) is not None:
-            rows.write(outlet, request.ending)
+            yield from rows.pieces(request.ending)
             return
     if name not in names:
         raise InvalidArgument(f"part={name!r}: not a part of this page; these are: {', '.join(filter(None, names))}")

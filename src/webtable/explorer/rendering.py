@@ -6,8 +6,6 @@ import re
 import unicodedata
 from hashlib import sha256
 from importlib.resources import files
-from itertools import groupby
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import jinja2
@@ -20,7 +18,7 @@ from webtable.explorer.page_model import MEDIA, Linker, PagePart, Rows, View, wo
 from webtable.explorer.views.questions import menu
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Generator, Iterable
 
     from starlette.requests import Request
 
@@ -68,17 +66,17 @@ class Templates:
             "table_name": name,
             "static": static.address,
             "menu": menu,
-            "grouped": _grouped,
             "drawn": _drawn,
             "bar": lambda share: _drawn(charts.bar(share)),
             "timeline": _timeline,
             "endings": [ending for ending in MEDIA if ending != "json"],
         }
 
-    def pieces(self, request: Linker, view: View, parts: Iterable[PagePart] = ()) -> Iterator[str]:
+    def pieces(self, request: Linker, view: View, parts: Iterable[PagePart] = ()) -> Generator[str]:
         """Yield the HTML of a *view* with its *parts*, as they are made, in answer to a *request*."""
         address = {"link": request.link, "root": request.root, "as_of": request.as_of}
-        return self._templates.get_template("view.html").generate(view=view, parts=parts, request=request, **address)
+        template = self._templates.get_template("view.html")
+        yield from template.generate(view=view, parts=parts, request=request, **address)
 
 
 def harmless(text: str) -> str:
@@ -96,21 +94,15 @@ def _drawn(chart: str) -> Markup:
     return Markup(chart)  # noqa: S704 - the charts escape what they are made of
 
 
-def _timeline(rows: Rows, linker: Linker) -> Markup:
+def _timeline(rows: Rows) -> Markup:
     """Return the records of *rows*, which have an `end` or `fetched_at`, on a time line."""
     records: list[Any] = list(rows.records)
     moments = [getattr(record, "end", None) or record.fetched_at for record in records]
     first = min(moments, default=None)
     whole = max(((moment - first).total_seconds() for moment in moments), default=0) or 1
     marks = []
-    for cells, moment in zip(Rows(rows.columns, records, rows.hrefs).cells(linker), moments, strict=True):
-        texts = {cell.name: cell.text for cell in cells}
-        href = next((piece.href for cell in cells for line in cell.lines for piece in line if piece.href), None)
-        text, kind = ", ".join(list(texts.values())[:3]), f"s{texts.get('status', '2')[:1]}"
+    for record, moment in zip(records, moments, strict=True):
+        text = ", ".join(str(column.shown(record)) for column in rows.columns[:3])
+        kind, href = f"s{getattr(record, 'status', 200) // 100}", next(iter(rows.hrefs.values()))(record)
         marks.append(Mark((moment - first).total_seconds() / whole, text, kind, href))
     return _drawn(charts.timeline(marks, "On a time line") if marks else "")
-
-
-def _grouped(records: Iterable[object], name: str) -> list[tuple[str, list[object]]]:
-    """Return *records*, which come group by group, by their attribute *name*."""
-    return [(group, list(members)) for group, members in groupby(records, attrgetter(name))]

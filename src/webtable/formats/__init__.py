@@ -6,7 +6,7 @@ from webtable._late import late
 
 if TYPE_CHECKING:
     from webtable._limits import ReadLimits
-    from webtable.formats.answer_files import ENDINGS, FORMATS, format_of, write, write_rows
+    from webtable.formats.answer_files import ENDINGS, FORMATS, format_of, row_pieces, write, write_rows
     from webtable.formats.archives import Archived, write_wacz
     from webtable.formats.compressed import lines_of
     from webtable.formats.exports import (
@@ -58,6 +58,7 @@ __all__ = [
     "read_manifest",
     "read_pages",
     "read_records",
+    "row_pieces",
     "surt",
     "verify_export",
     "wanted_methods",
@@ -71,7 +72,7 @@ __all__ = [
 
 _HOMES = {
     "webtable._limits": ("ReadLimits",),
-    "webtable.formats.answer_files": ("ENDINGS", "FORMATS", "format_of", "write", "write_rows"),
+    "webtable.formats.answer_files": ("ENDINGS", "FORMATS", "format_of", "row_pieces", "write", "write_rows"),
     "webtable.formats.archives": ("Archived", "write_wacz"),
     "webtable.formats.compressed": ("lines_of",),
     "webtable.formats.exports": (

@@ -103,9 +103,19 @@ def write_rows(
     is_text = isinstance(stream, io.TextIOBase)
     if is_text and format in BINARY:
         raise InvalidArgument(f"format={format!r} is for a file that is open for bytes, not for text or a terminal")
-    for line in _LINES[format](counted, columns, for_terminal):
-        put(line.decode() if is_text else line)
+    for piece in row_pieces(counted, columns, format, for_terminal=for_terminal):
+        put(piece.decode() if is_text else piece)
     return counted.count
+
+
+def row_pieces(
+    records: Iterable[Any], columns: Sequence[Column], format: str, *, for_terminal: bool = False
+) -> Iterator[bytes]:
+    """Yield what `write_rows` writes of *columns* in a *format*, as the *records* come; in `jsonl` a line of each.
+
+    With *for_terminal* control characters in texts are escaped.
+    """
+    yield from _LINES[format](records, columns, for_terminal)
 
 
 def _rows_of(records: Iterable[Any], columns: Sequence[str] | None) -> tuple[Iterable[Any], Columns | None]:

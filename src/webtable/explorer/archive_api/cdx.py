@@ -21,13 +21,12 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
-from itertools import dropwhile, islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from itertools import dropwhile, groupby, islice
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from urllib.parse import quote, unquote
 
 import re2
-from starlette.convertors import Convertor, register_url_convertor
+from starlette.convertors import PathConvertor, register_url_convertor
 
 from webtable import HostOnly, Page
 from webtable._clock import milliseconds
@@ -38,14 +37,13 @@ from webtable.formats import surt
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
 
     from starlette.requests import Request
     from starlette.responses import Response
 
     from webtable import WebTable
     from webtable.explorer.archive_api.server import ArchiveServer
-    from webtable.explorer.http import Outlet
 
 
 # --- URLs and times in requests, also those of Memento ----------------------------------------------------------------
@@ -57,18 +55,10 @@ _QUOTED: Final = re.compile(r"https?%3a", re.IGNORECASE)
 _LATEST: Final = "29991231235959"
 
 
-class Rest(Convertor[str]):
+class Rest(PathConvertor):
     """The rest of a path, also with encoded line ends, which `path` of Starlette does not match."""
 
     regex = r"[\s\S]*"
-
-    def convert(self, value: str) -> str:
-        """Return *value*."""
-        return value
-
-    def to_string(self, value: str) -> str:
-        """Return *value*."""
-        return value
 
 
 register_url_convertor("rest", Rest())
@@ -148,7 +138,7 @@ FIELDS: Final[dict[str, Callable[[Page], str]]] = {
 }
 # The fields that have another name at the Wayback Machine.
 WAYBACK: Final = {"original": "url", "mimetype": "mime", "statuscode": "status"}
-# What a request may have (docs/explorer_protocols.md says what each means).
+# What a request may have.
 PARAMETERS: Final = (
     "url", "matchType", "from", "to", "filter", "output", "limit", "sort", "closest", "fl", "fields", "collapse",
     "page", "pageSize", "showNumPages", "showResumeKey", "resumeKey",
@@ -170,13 +160,6 @@ _LINEAR: Final = re2.Options()
 _LINEAR.max_mem = 1 << 20
 _LINEAR.log_errors = False
 _MOST_CHARACTERS: Final = 300
-
-
-class Collapse(NamedTuple):
-    """A field, and how many of its first characters are compared."""
-
-    field: str
-    characters: int | None
 
 
 class ResumeFrom(NamedTuple):
@@ -211,17 +194,15 @@ class CdxQuery:
     url: str
     urls: tuple[str, ...]
     sites: tuple[str | HostOnly, ...]
-    prefix: tuple[str, ...]
-    port: str | None
-    first: str
-    last: str
+    keeps: Callable[[str], bool]
+    """Whether a URL without its scheme is one of those of a prefix, or of a port."""
     filters: tuple[Callable[[Page], bool], ...]
     output: str
     limit: int | None
     order: str
     closest: datetime | None
     fields: tuple[str, ...]
-    collapse: tuple[Collapse, ...]
+    collapse: tuple[Callable[[Page], str], ...]
     page: int | None
     page_size: int
     is_count: bool
@@ -229,16 +210,9 @@ class CdxQuery:
     has_resume_key: bool
     resume_from: ResumeFrom | None
 
-    def wants_page(self, page: Page) -> bool:
-        """Whether *page* is one of those of a prefix, or of a port."""
-        rest = page.url.partition("://")[2]
-        return (not self.prefix or rest.startswith(self.prefix)) and self.port in (None, _port_of(rest))
-
     def wants(self, version: Page) -> bool:
         """Whether a line of *version* is wanted."""
-        return self.first <= timestamp_of(version.fetched_at) <= self.last and all(
-            wanted(version) for wanted in self.filters
-        )
+        return all(wanted(version) for wanted in self.filters)
 
 
 def query_of(texts: Mapping[str, Sequence[str]], *, is_wayback: bool) -> CdxQuery:
@@ -251,6 +225,7 @@ def query_of(texts: Mapping[str, Sequence[str]], *, is_wayback: bool) -> CdxQuer
     if "url" not in values:
         raise InvalidArgument("url is needed: the URL of a page, or example.com/*, or *.example.com")
     url, kind = _kind_of(values["url"], values.get("matchType"))
+    urls, sites, keeps = _scope(url, kind)
     output = _chosen("output", values.get("output", "text" if is_wayback else "cdxj"), ("json", "cdxj", "text"))
     order = _chosen("sort", values.get("sort", "closest" if "closest" in values else ""), ("", "reverse", "closest"))
     if order and kind != "exact":
@@ -259,13 +234,15 @@ def query_of(texts: Mapping[str, Sequence[str]], *, is_wayback: bool) -> CdxQuer
         raise InvalidArgument("sort=closest needs closest=, a time in up to 14 digits")
     names = {name: place for place, name in WAYBACK.items()} if is_wayback else {}
     usual = ",".join(names.get(field, field) for field in FIELDS)
-    limit = _number("limit", values)
+    first, last = digits_of("from", values.get("from", "0")).ljust(14, "0"), digits_of("to", values.get("to", "9"))
+    last, limit = last.ljust(14, "9"), _number("limit", values)
+    filters = (_filter(text, is_wayback=is_wayback) for text in texts.get("filter", ()) if text)
     return CdxQuery(
         url=url,
-        **_scope(url, kind),
-        first=digits_of("from", values.get("from", "0")).ljust(14, "0"),
-        last=digits_of("to", values.get("to", "9")).ljust(14, "9"),
-        filters=tuple(_filter(text, is_wayback=is_wayback) for text in texts.get("filter", ()) if text),
+        urls=urls,
+        sites=sites,
+        keeps=keeps,
+        filters=(lambda version: first <= timestamp_of(version.fetched_at) <= last, *filters),
         output=output,
         limit=limit or None,
         order=order,
@@ -291,27 +268,21 @@ def _kind_of(url: str, kind: str | None) -> tuple[str, str]:
     return url, _chosen("matchType", kind or by_wildcard, _TYPES)
 
 
-def _scope(url: str, kind: str) -> dict[str, Any]:
+def _scope(url: str, kind: str) -> tuple[tuple[str, ...], tuple[str | HostOnly, ...], Callable[[str], bool]]:
+    """Return the `urls`, the `sites` and what `keeps` of a query."""
     forms = forms_of(url)
     rests = tuple(dict.fromkeys(form.partition("://")[2] for form in forms))
     hosts = [re.sub(r":\d+$", "", rest.partition("/")[0]) for rest in rests]
-    sites: tuple[str | HostOnly, ...] = ()
     port = _port_of(rests[0])
     match kind:
+        case "exact":
+            return forms, (), lambda _: True
         case "prefix":
-            sites = tuple(f"https://{_directory(rest)}" for rest in rests)
-        case "host":
-            sites = tuple(map(HostOnly, hosts))
-        case "domain":
-            sites = (min(hosts, key=len),)
-    is_exact, is_prefix = kind == "exact", kind == "prefix"
-    return {
-        "urls": forms if is_exact else (),
-        "sites": tuple(dict.fromkeys(sites)),
-        "prefix": rests if is_prefix else (),
-        # As in pywb, a host has the port of its scheme unless another one is given. A domain has hosts with any port.
-        "port": port if kind == "host" or (kind == "domain" and port) else None,
-    }
+            directories = dict.fromkeys(f"https://{_directory(rest)}" for rest in rests)
+            return (), tuple(directories), lambda rest: rest.startswith(rests)
+        case "host":  # as in pywb, it has the port of its scheme unless another one is given
+            return (), tuple(dict.fromkeys(map(HostOnly, hosts))), lambda rest: _port_of(rest) == port
+    return (), (min(hosts, key=len),), lambda rest: port in ("", _port_of(rest))
 
 
 def _port_of(rest: str) -> str:
@@ -332,12 +303,8 @@ def _filter(text: str, *, is_wayback: bool) -> Callable[[Page], bool]:
     if kind == "~" or (is_wayback and not kind):
         matches = _expression(wanted, is_whole=not kind)
     else:
-        matches = wanted.__eq__ if kind else partial(_contains, wanted)
+        matches = wanted.__eq__ if kind else lambda value: wanted in value
     return lambda page: bool(matches(value_of(page, name))) != bool(negation)
-
-
-def _contains(wanted: str, value: str) -> bool:
-    return wanted in value
 
 
 def _expression(text: str, *, is_whole: bool) -> Callable[[str], object]:
@@ -352,10 +319,12 @@ def _expression(text: str, *, is_whole: bool) -> Callable[[str], object]:
     return matches
 
 
-def _collapse(text: str) -> Collapse:
+def _collapse(text: str) -> Callable[[Page], str]:
+    """Return the function whose values collapse: those of a field, or their first characters."""
     if (parts := _COLLAPSE.fullmatch(text)) is None:
         raise InvalidArgument(f"collapse={text[:100]!r} must be a field, or a field and a number: timestamp:8")
-    return Collapse(_field("collapse", parts[1]), None if parts[2] is None else int(parts[2]))
+    name, characters = _field("collapse", parts[1]), None if parts[2] is None else int(parts[2])
+    return lambda version: value_of(version, name)[:characters]
 
 
 def value_of(page: Page, field: str) -> str:
@@ -396,13 +365,12 @@ async def answer(server: ArchiveServer, request: Request, *, is_wayback: bool) -
     texts = {name: request.query_params.getlist(name) for name in request.query_params}
     is_json = texts.get("output") == ["json"]
 
-    def make(outlet: Outlet) -> None:
+    def lines() -> Generator[str]:
         query = query_of(texts, is_wayback=is_wayback)
-        for line in (_counts if query.is_count else _answer)(server, server.table, query):
-            outlet.write(line)
+        yield from (_counts if query.is_count else _answer)(server, server.table, query)
 
     media = ("application/json" if is_wayback else "application/x-ndjson") if is_json else "text/plain"
-    return LateResponse(server.streaming, make, media)
+    return LateResponse(server.streaming.body(lines()), media)
 
 
 def _counts(server: ArchiveServer, table: WebTable, query: CdxQuery) -> Iterator[str]:
@@ -424,44 +392,31 @@ def _answer(server: ArchiveServer, table: WebTable, query: CdxQuery) -> Iterator
             return
     versions = iter(()) if start is None else _versions(table, query, start)
     for collapse in query.collapse:
-        versions = _collapsed(versions, collapse)
+        versions = (next(same) for _, same in groupby(versions, collapse))
     if query.resume_from is not None:
         # The version itself comes once more, so that lines like it are collapsed with it.
         versions = dropwhile(lambda version: ResumeFrom.of(version) == query.resume_from, versions)
     limit = query.limit
     if limit is not None and limit < 0:
         versions, limit = iter(deque(versions, -limit)), None
-    limited = LimitedVersions(versions, limit)
-    if query.is_wayback and query.output == "json":
-        yield from _array(limited, query)
-        return
-    is_empty = True
-    for version in limited:
-        is_empty = False
-        yield _line(version, query)
-    if query.has_resume_key and (key := limited.resume_key()):
+    last, is_array = None, query.is_wayback and query.output == "json"
+    for version in islice(versions, limit):
+        # An array of the versions, each an array, of which the first one names the fields.
+        names = f"[{json.dumps(query.fields)}" if last is None else ""
+        yield f"{names},\n{_line(version, query)}" if is_array else f"{_line(version, query)}\n"
+        last = version
+    key = _resume_key(last, versions) if query.has_resume_key else None
+    if is_array:
+        yield ("[" if last is None else "") + (f",\n[],\n{json.dumps([key])}" if key else "") + "]\n"
+    elif key:
         yield f"\n{key}\n"
-    if is_empty and not query.is_wayback:
+    if last is None and not query.is_wayback:
         raise NoCapture(f"No Captures found for: {query.url[:1_000]}")
 
 
-class LimitedVersions:
-    """The first *limit* of *versions*, or all; and the key of the last one if more of them follow."""
-
-    def __init__(self, versions: Iterator[Page], limit: int | None) -> None:
-        self._versions, self._limit = versions, limit
-        self._last: Page | None = None
-
-    def __iter__(self) -> Iterator[Page]:
-        for version in islice(self._versions, self._limit):
-            self._last = version
-            yield version
-
-    def resume_key(self) -> str | None:
-        """Return the key with which another answer goes on, once these were read; None if it would be empty."""
-        if self._last is None or next(self._versions, None) is None:
-            return None
-        return ResumeFrom.of(self._last).key()
+def _resume_key(last: Page | None, following: Iterator[Page]) -> str | None:
+    """Return the key with which another answer goes on after *last*; None if it would be empty."""
+    return None if last is None or next(following, None) is None else ResumeFrom.of(last).key()
 
 
 def _versions(table: WebTable, query: CdxQuery, start: BlockStart) -> Iterator[Page]:
@@ -483,7 +438,7 @@ def _versions(table: WebTable, query: CdxQuery, start: BlockStart) -> Iterator[P
             if query.wants(version) and milliseconds(version.fetched_at) >= resume_from.milliseconds:
                 yield version
     pages = pages_of(table, query.sites, start, None if query.page is None else query.page_size)
-    for versions in table.history_many(page.url for page in filter(query.wants_page, pages)):
+    for versions in table.history_many(page.url for page in pages if query.keeps(page.url.partition("://")[2])):
         yield from filter(query.wants, reversed(versions))
 
 
@@ -498,32 +453,12 @@ def _resumed(table: WebTable, query: CdxQuery, resume_from: ResumeFrom) -> Block
     raise InvalidArgument(f"resumeKey: {resume_from.url[:1_000]} is not a page of this question")
 
 
-def _collapsed(versions: Iterable[Page], collapse: Collapse) -> Iterator[Page]:
-    before = None
-    for version in versions:
-        value = value_of(version, collapse.field)[: collapse.characters]
-        if value != before:
-            yield version
-        before = value
-
-
 def _line(version: Page, query: CdxQuery) -> str:
     values = {field: value_of(version, field) for field in query.fields}
     match query.output:
         case "json":
-            return f"{json.dumps(values)}\n"
+            return json.dumps([value_of(version, name) for name in query.fields] if query.is_wayback else values)
         case "text":
-            return " ".join(quote(value, safe=string.punctuation) or "-" for value in values.values()) + "\n"
+            return " ".join(quote(value, safe=string.punctuation) or "-" for value in values.values())
     rest = {field: value for field, value in values.items() if field not in {"urlkey", "timestamp"}}
-    return f"{value_of(version, 'urlkey')} {value_of(version, 'timestamp')} {json.dumps(rest)}\n"
-
-
-def _array(versions: LimitedVersions, query: CdxQuery) -> Iterator[str]:
-    """Yield an array of the versions, each an array in which the first one names the fields; [] without versions."""
-    between = f"[{json.dumps(query.fields)},\n"
-    for version in versions:
-        yield between + json.dumps([value_of(version, field) for field in query.fields])
-        between = ",\n"
-    if query.has_resume_key and (key := versions.resume_key()):
-        yield f",\n[],\n{json.dumps([key])}"
-    yield "[]\n" if between.startswith("[") else "]\n"
+    return f"{value_of(version, 'urlkey')} {value_of(version, 'timestamp')} {json.dumps(rest)}"

@@ -83,13 +83,11 @@ class Mementos(NamedTuple):
         numbers = [number for number, version in enumerate(self.versions) if url in ("", version.url)]
         if moment is None:
             return numbers[-1]
-        return min(
-            numbers,
-            key=lambda number: (
-                abs(self.versions[number].moment - moment),
-                self.versions[number].url != self.original,
-            ),
-        )
+
+        def distance(number: int) -> tuple[timedelta, bool]:
+            return abs(self.versions[number].moment - moment), self.versions[number].url != self.original
+
+        return min(numbers, key=distance)
 
     def address(self, *parts: str) -> str:
         """Return the address in the explorer that has these *parts*, the last of which is a URL."""
@@ -122,8 +120,7 @@ class Mementos(NamedTuple):
         yield from self._about("self")
         last = len(self.versions) - 1
         for number in range(last + 1):
-            rels = [*(["first"] if number == 0 else []), *(["last"] if number == last else []), "memento"]
-            yield self._memento(number, " ".join(rels))
+            yield self._memento(number, "first " * (number == 0) + "last " * (number == last) + "memento")
 
     def as_json(self) -> dict[str, Any]:
         """Return the list of all versions in the form of mementoweb.org/guide/timemap-json."""

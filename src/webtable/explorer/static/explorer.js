@@ -3,7 +3,7 @@
 
 const KEYS = "/ to the field at the top, j and k through rows, Enter opens, ? shows this";
 const go = document.getElementById("go");
-const fields = () => [...document.querySelectorAll("main :is(input, select, textarea)[name], header input[name]:not([type=hidden])")];
+const fields = () => [...document.querySelectorAll("main :is(input, select)[name], header input[name]:not([type=hidden])")];
 
 function move(step) {
   const links = [...document.querySelectorAll("tbody tr, .findings li, .groups li")]
@@ -16,22 +16,16 @@ function move(step) {
 }
 
 function showKeys() {
-  let dialog = document.getElementById("keys-help");
-  if (!dialog) {
-    dialog = document.createElement("dialog");
-    dialog.id = "keys-help";
-    dialog.setAttribute("aria-label", "Keys");
-    for (const line of KEYS.split(", ")) dialog.append(Object.assign(document.createElement("p"), { textContent: line }));
-    const form = Object.assign(document.createElement("form"), { method: "dialog" });
-    form.append(Object.assign(document.createElement("button"), { textContent: "Close" }));
-    dialog.append(form);
-    document.body.append(dialog);
-  }
+  const dialog = document.createElement("dialog");
+  dialog.setAttribute("aria-label", "Keys");
+  dialog.innerHTML = `<p>${KEYS.replaceAll(", ", "<p>")}<form method="dialog"><button>Close</button></form>`;
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
   dialog.showModal();
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=radio]), select, textarea, dialog")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=radio]), select, dialog")) return;
   const act = { "/": () => go.focus(), j: () => move(1), k: () => move(-1), "?": showKeys }[event.key];
   if (!act) return;
   event.preventDefault();

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Final, NamedTuple
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from webtable import ALL, Page
@@ -28,13 +29,6 @@ _CDX: Final = (
 )
 
 
-class Example(NamedTuple):
-    """An example: what it asks, and the address after the server's."""
-
-    about: str
-    path: str
-
-
 def view(request: ViewRequest) -> View:
     """Return the page about the protocols."""
 
@@ -44,25 +38,25 @@ def view(request: ViewRequest) -> View:
         # In a path a URL stands as it is, or quoted as a whole.
         url = page.url if quote(page.url, safe="/:") == page.url else quote(page.url, safe="")
         cdx = (
-            Example("All versions of a page", f"/cdx?url={url}&output=json"),
-            Example("Of a host, without errors", f"/cdx?url={host}&matchType=host&filter=!=status:404&limit=20"),
-            Example("As the Wayback Machine answers", f"/cdx/search/cdx?url={host}/*&output=json&limit=20"),
+            ("All versions of a page", f"/cdx?url={url}&output=json"),
+            ("Of a host, without errors", f"/cdx?url={host}&matchType=host&filter=!=status:404&limit=20"),
+            ("As the Wayback Machine answers", f"/cdx/search/cdx?url={host}/*&output=json&limit=20"),
         )
         memento = (
-            Example("The version nearest to a date (header Accept-Datetime)", f"/timegate/{url}"),
-            Example("All versions", f"/timemap/link/{url}"),
-            Example("All versions as JSON", f"/timemap/json/{url}"),
-            Example("The newest version as a browser shows it", f"/web/{time}/{url}"),
-            Example("Its body as it is stored", f"/web/{time}id_/{url}"),
+            ("The version nearest to a date (header Accept-Datetime)", f"/timegate/{url}"),
+            ("All versions", f"/timemap/link/{url}"),
+            ("All versions as JSON", f"/timemap/json/{url}"),
+            ("The newest version as a browser shows it", f"/web/{time}/{url}"),
+            ("Its body as it is stored", f"/web/{time}id_/{url}"),
         )
 
-        def examples(of: tuple[Example, ...]) -> Rows:
+        def examples(of: tuple[tuple[str, str], ...]) -> Rows:
             base = f"{request.request.base_url}".rstrip("/").removesuffix(request.root)
             # Who copies a command trusts it: a URL that was crawled is no part of the shell's language.
             words = "curl -H 'Authorization: Bearer TOKEN'"
-            command = column("command", of=lambda example: f"{words} {shlex.quote(base + example.path)}")
-            columns = column("asks", of="about"), column("try", of="path", is_usual=False), command
-            return Rows(columns, of, {"try": lambda example: request.root + example.path})
+            command = column("command", of=lambda example: f"{words} {shlex.quote(base + example[1])}")
+            columns = column("asks", of=itemgetter(0)), column("try", of=itemgetter(1), is_usual=False), command
+            return Rows(columns, of, {"try": lambda example: request.root + example[1]})
 
         yield PagePart("try", lambda: None, "Try CDX", form=_CDX, action="/cdx")
         yield PagePart("cdx", lambda: examples(cdx), "CDX")

@@ -1,26 +1,29 @@
-"""The page about one stored page: its capture, versions, text and links, and its place in the store."""
+"""The pages about one stored page: its capture, versions, text and links, its place in the store, and its body."""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from itertools import islice, pairwise
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import urljoin, urlsplit
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from webtable.answers import Change
 from webtable.display.addresses import decoded, exact
 from webtable.errors import DamagedRow
+from webtable.explorer.http import SANDBOX, inert
 from webtable.explorer.page_model import URL, PagePart, Rows, View, ViewRequest, facts
 from webtable.questions import LISTINGS, Column, ListingOption, column
-from webtable.rowkey import key_text
+from webtable.rowkey import WebKey, key_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from webtable import Page, WebTable
     from webtable.answers import Difference
-    from webtable.rowkey import WebKey
 
 
 # --- Versions and their differences -----------------------------------------------------------------------------------
@@ -69,7 +72,7 @@ def versions(request: ViewRequest, table: WebTable, url: str, limit: int | None 
 
 def difference(request: ViewRequest) -> View:
     """Return the page with the differences of two versions, and with the time line on which they are chosen."""
-    url, old, new = request.url(), request.option("old") or None, request.option("new") or request.moment
+    url, old, new = request.url(), request.option("old") or None, request.option("new") or request.as_of
     for moment in filter(None, (old, new)):
         # It raises for what is no moment, before the page has begun.
         request.table.get(url, as_of=moment, columns=["url"])
@@ -138,14 +141,14 @@ def view(request: ViewRequest) -> View:
     """Return the page about a URL; as a file with status 404 if that is not stored."""
     url, tab = request.url(), TAB.value(request.option("tab", "history"))
     try:
-        page, problem = request.table.get(url, as_of=request.moment, columns=["url"]), ""
+        page, problem = request.table.get(url, as_of=request.as_of, columns=["url"]), ""
     except DamagedRow as exc:  # what is around it can be shown: its key, its versions, its region
         page, problem = None, str(exc)
     view = View(url, lambda table: _parts(request, table, url, page, tab))
     if page is not None:
         view.title = page.title or url
     elif not problem:
-        problem = f"This page is not stored{f' as of {request.moment}' if request.moment else ''}."
+        problem = f"This page is not stored{f' as of {request.as_of}' if request.as_of else ''}."
         view.next_step = "Below are its row key, its place, and, under Links in, the pages that link to it."
         # A page that others link to is a page of the explorer; for a program that asks for it as a file it is missing.
         view.status = 404 if request.is_file else 200
@@ -155,14 +158,8 @@ def view(request: ViewRequest) -> View:
 
 def headed(request: ViewRequest, view: View, url: str, page: Page | None, tab: str) -> View:
     """Return *view* with what all pages about the stored page *url* have: where it is, what it is, and its tabs."""
-    parts, link = urlsplit(url), request.link
-    view.address, view.tab, view.is_now = url, tab, False
-    path = f"/site/{parts.netloc}/"
-    crumbs = {parts.netloc: link(path)}
-    for name in urlsplit(urljoin(url, ".")).path.strip("/").split("/"):
-        path += f"{name}/" * bool(name)
-        crumbs |= {f"{decoded(name)}/": link(path)} if name else {}
-    view.crumbs = crumbs
+    link = request.link
+    view.address, view.tab, view.is_now, view.crumbs = url, tab, False, request.above(url)
     for name in TABS:
         is_there = page is not None or name not in _OF_A_PAGE | _OF_THE_BODY
         if name in _OF_THE_BODY and page is not None:
@@ -197,7 +194,7 @@ def _parts(  # noqa: C901 - a tab after the other
 
     @cache  # the body is read once, when the first part that needs it is made
     def whole() -> Page | None:
-        return (table.get(url, as_of=request.moment) or page) if page is not None else None
+        return (table.get(url, as_of=request.as_of) or page) if page is not None else None
 
     limit = None if request.is_file else MOST_LINKS
 
@@ -218,12 +215,12 @@ def _parts(  # noqa: C901 - a tab after the other
     if is_in("headers") and page is not None:
         yield PagePart("headers", lambda: facts(dict(page.headers)), look="facts")
     if is_in("key"):
-        pieces = column("part"), column("text")
+        pieces = column("part", of=itemgetter(1)), column("text", of=itemgetter(2))
         yield PagePart("key", lambda: Rows(pieces, pieces_of(table.key, url)), "Row key", look="key")
     if request.is_file:
         yield PagePart("versions", lambda: versions(request, table, url))
     elif is_in("history"):
-        old, new = request.option("old") or None, request.option("new") or request.moment
+        old, new = request.option("old") or None, request.option("new") or request.as_of
         yield from compared(request, table, url, old, new)
     if is_in("links-out") and page is not None:
         yield PagePart("redirects", lambda: _redirects(table, url), "Redirects")
@@ -259,6 +256,25 @@ def _listed(question: str) -> Sequence[Column]:
     return columns.chosen(columns.listed)
 
 
+def pieces_of(key: WebKey, url: str) -> list[tuple[str, str, str]]:
+    """Return the pieces of the row key of *url*, in their order: the class of each, what it is, and its text.
+
+    The port and the scheme may be missing.
+    """
+    row = key.encode(url)
+    plain = key.unsalted(row)
+    host, slash, rest = plain.partition(b"/")
+    path, mark, scheme = rest.partition(b"#")
+    pieces = (
+        ("salt", "salt", row[: len(row) - len(plain)]),
+        ("host", "host, reversed", host),
+        ("terminator", "terminator", slash),
+        ("path", "path and query", path),
+        ("scheme", "scheme and port", mark + scheme),
+    )
+    return [(kind, label, key_text(piece)) for kind, label, piece in pieces if piece]
+
+
 def _region(table: WebTable, url: str) -> Rows | None:
     """Return the region that holds the row of *url*; None while it moves or splits."""
     row, regions = table.key.encode(url), table.store.regions(table.table)
@@ -271,28 +287,81 @@ def _region(table: WebTable, url: str) -> Rows | None:
     return None
 
 
-# --- The row key, in its parts ----------------------------------------------------------------------------------------
+# --- What is stored of it, as it is: its bytes, its text and markup by lines, and its markup in a sandbox -------------
 
 
-class KeyPiece(NamedTuple):
-    """Some bytes of a row key as text: the `kind` is their CSS class, the `part` says what they are."""
-
-    kind: str
-    part: str
-    text: str
+# More would keep a browser busy; the whole body is one click away.
+MOST_BYTES: Final = 2_000_000
+MOST_LINES: Final = 50_000
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
 
 
-def pieces_of(key: WebKey, url: str) -> list[KeyPiece]:
-    """Return the pieces of the row key of *url*, in their order; the port and the scheme may be missing."""
-    row = key.encode(url)
-    plain = key.unsalted(row)
-    host, slash, rest = plain.partition(b"/")
-    path, mark, scheme = rest.partition(b"#")
-    pieces = (
-        ("salt", "salt", row[: len(row) - len(plain)]),
-        ("host", "host, reversed", host),
-        ("terminator", "terminator", slash),
-        ("path", "path and query", path),
-        ("scheme", "scheme and port", mark + scheme),
-    )
-    return [KeyPiece(kind, label, key_text(piece)) for kind, label, piece in pieces if piece]
+def rendered(request: ViewRequest) -> Response:
+    """Return the stored HTML, which a browser renders without running or loading anything."""
+
+    def made(page: Page | None) -> Response:
+        if page is None or page.html is None:
+            return PlainTextResponse(f"HTML of it is not stored: {request.url()}", 404)
+        markup = inert(page.html).encode("utf-8", "replace")
+        return HTMLResponse(markup, headers={"content-security-policy": SANDBOX})
+
+    return _bounded(request, "rendered", made)
+
+
+def body(request: ViewRequest) -> Response:
+    """Return the stored body as a file to save, whatever it is."""
+
+    def made(page: Page | None) -> Response:
+        if page is None or page.body is None:
+            return PlainTextResponse(f"Its body is not stored: {request.url()}", 404)
+        # Neither its type nor its name are those of the page: no browser or system opens it as what it claims to be.
+        headers = {"content-disposition": 'attachment; filename="page.bin"', "content-security-policy": SANDBOX}
+        return Response(page.body, headers=headers, media_type="application/octet-stream")
+
+    return _bounded(request, "raw", made)
+
+
+def _bounded(request: ViewRequest, form: str, made: Callable[[Page | None], Response]) -> Response:
+    page = request.table.get(request.url(), as_of=request.as_of, columns=["url"])
+    if page is None:
+        return made(None)
+    key = form, page.url, request.as_of, page.fetched_at, page.digest
+    return request.streaming.bounded(request.request, page.size, key, lambda: made(_stored(request)))
+
+
+def source(request: ViewRequest) -> View:
+    """Return the page with the markup, or other text, of a stored body, by numbered lines."""
+    return _lines(request, "Source", _source)
+
+
+def readable(request: ViewRequest) -> View:
+    """Return the page with the readable text of a stored body, by numbered lines."""
+    return _lines(request, "Text", lambda page: page.text)
+
+
+def _stored(request: ViewRequest) -> Page | None:
+    return request.table.get(request.url(), as_of=request.as_of, columns=["body"])
+
+
+def _lines(request: ViewRequest, what: str, read: Callable[[Page], str | None]) -> View:
+    page, url = _stored(request), request.url()
+    if page is None or page.body is None:
+        return View(what, None, problem="Its body is not stored.", status=404, address=url)
+    content, about = read(page), ""
+    lines = [] if content is None else _LINE_END.split(content[:MOST_BYTES], MOST_LINES)
+    if content is None:
+        about = "Its body cannot be shown as text."
+    elif max(len(content), len(page.body) * (what == "Source")) > MOST_BYTES or len(lines) > MOST_LINES:
+        about = "Only the beginning is shown."
+    columns = column("number", "count", of=itemgetter(0)), column("line", of=itemgetter(1))
+    rows = Rows(columns, enumerate(lines[:MOST_LINES], 1), empty="")
+    part = PagePart("lines", lambda: rows, about=about, look="lines")
+    part.more = "The stored body, as a file", request.link("/page/raw", url=url)
+    whole = request.table.get(url, as_of=request.as_of, columns=["url"])
+    return headed(request, View(page.title or url, lambda _: [part]), url, whole, what)
+
+
+def _source(page: Page) -> str | None:
+    """Return the beginning of the body of *page* as text; None if it is binary."""
+    beginning = replace(page, body=(page.body or b"")[:MOST_BYTES])
+    return beginning.text if beginning.html is None else beginning.html

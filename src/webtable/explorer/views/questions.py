@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from webtable.errors import InvalidArgument, WebTableError
 from webtable.explorer.page_model import Linker, PagePart, Rows, View, ViewRequest, words
 from webtable.questions import GROUPS, LISTINGS, Limited, Listing, ListingOption, column, read_for
-from webtable.store import CallCancelled, cancelled_by
+from webtable.store import cancelled_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from webtable import WebTable
+    from webtable.explorer.counts import SiteCounts
 
 
 # --- The menu: all questions, by what somebody wants ------------------------------------------------------------------
@@ -90,6 +91,8 @@ LINKS: Final = tuple(map(column, ("want", "question", "about")))
 # Rows of a page, and how many `limit=` may ask for; files have all.
 ROWS: Final = 100
 MOST_ROWS: Final = 1_000
+# How many pages are counted for the choices of a question; of more a sample of as many. It is to be quick.
+COUNTED: Final = 500
 # What every question takes, beside its own options.
 _COMMON = frozenset({"order", "limit", "after", "columns", "as_of", "part"})
 _PLACE = frozenset({"back", "from"})
@@ -117,7 +120,9 @@ _ORDERS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
 
 def view(request: ViewRequest) -> View:
     """Return the page of a question; without what it needs, its form alone."""
-    listing = listing_named(request.path_params["name"])
+    name = request.path_params["name"]
+    if (listing := LISTINGS.get(name.replace("-", "_"))) is None:
+        raise InvalidArgument(f"there is no question {name!r}: one of {', '.join(LISTINGS)}")
     question = ListingRequest(request, listing, request.query)
     view = View(words(listing.name).capitalize(), lambda table: [question.part(table, "results")], listing.help)
     view.status, view.is_now = (400 if question.problem else 200), "until" not in listing.takes
@@ -125,14 +130,6 @@ def view(request: ViewRequest) -> View:
     if listing.name == "search" and (texts := request.option("text")):
         view.links = {f"Question: {link.question}": link.href for link in named(request, texts)[:5]}
     return view
-
-
-def listing_named(name: str) -> Listing:
-    """Return the question of that *name*; raises `InvalidArgument`."""
-    listing = LISTINGS.get(name.replace("-", "_"))
-    if listing is None:
-        raise InvalidArgument(f"there is no question {name!r}: one of {', '.join(LISTINGS)}")
-    return listing
 
 
 class ListingRequest:
@@ -145,6 +142,8 @@ class ListingRequest:
         self, request: ViewRequest, listing: Listing, query: Mapping[str, Sequence[str]], fixed: Mapping[str, str] = {}
     ) -> None:
         self.problem: str = ""
+        self.counts: SiteCounts | None = None
+        """The counts of the choices; those of the site, or of a sample of it, unless they are given."""
         self._request, self._listing = request, listing
         texts = {name: texts for name, texts in query.items() if any(texts)}
         texts |= {name: [text] for name, text in fixed.items()}
@@ -203,6 +202,7 @@ class ListingRequest:
             hrefs = {"name": lambda host: request.link(f"/site/{host.name}/")} if is_of_hosts else {}
             rows = Rows(self._columns, results, hrefs)
             if not request.is_file:
+                part.facets = self._facets()
                 rows.sorts = {**{name: (href, "") for name, href in sorts.items()}, **self._sorts()}
                 rows.first, rows.size = request.first, self._limit or 0
                 rows.further = lambda: self._further(table, results.next_token)
@@ -210,7 +210,26 @@ class ListingRequest:
                     rows.empty = lambda: f"{answer.why_empty().rstrip('?')}."
             return rows
 
-        return PagePart(name, make, title, form=self.form, problem=self.problem)
+        part = PagePart(name, make, title, form=self.form, problem=self.problem)
+        return part
+
+    def _facets(self) -> list[tuple[str, str, str, bool]]:
+        """Return the choices of statuses and types: their names, counts, addresses, and whether they are chosen."""
+        facets = list[tuple[str, str, str, bool]]()
+        options = [option for option in self.form if option.name in ("status", "content_type")]
+        counts, site = self.counts, self._request.site() if options else None
+        if counts is None and site is not None:
+            counts = self._request.counts.of(site, most=COUNTED)
+        if counts is None:
+            return facets
+        for option in options:
+            chosen = self._request.query.get(option.name, [])
+            for value, count in (counts.statuses if option.name == "status" else counts.types).most_common(6):
+                others = [text for text in chosen if text not in ("", value)]
+                texts = others if value in chosen else [*(others if option.is_many else ()), value]
+                text = f"{count:,}" if counts.is_whole else f"{count / counts.all.pages:.0%}"
+                facets.append((value, text, self._request.sorting(**{option.name: texts}), value in chosen))
+        return facets
 
     def _sorts(self) -> dict[str, tuple[str | None, str]]:
         """Return the columns that an order sorts, with the address of that order, and the arrow of the order now."""
@@ -237,7 +256,7 @@ class ListingRequest:
             with cancelled_by(over):
                 for _ in self._listing.ask(table, arguments):
                     count += 1
-        except (CallCancelled, WebTableError):
+        except WebTableError:
             return max(count, 1), False
         finally:
             timer.cancel()

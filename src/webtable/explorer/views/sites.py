@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -19,6 +20,7 @@ from webtable.reports import compare
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Collection, Iterator
 
 HOSTS: Final = 50
@@ -107,12 +109,6 @@ class Directories:
         return name + slash if slash else ""
 
 
-def site_path(site: str) -> str:
-    """Return the path of the page about the directory *site*."""
-    parts = urlsplit(site)
-    return f"/site/{parts.netloc}{parts.path}"
-
-
 def view(request: ViewRequest) -> View:
     """Return the page of all hosts, or that of a directory of one."""
     if not (url := request.place):
@@ -140,8 +136,9 @@ def view(request: ViewRequest) -> View:
             made = partial(_tree, request, directories, counts)
             yield PagePart("directories", made, "Directories", place="side")
         if not request.is_file or request.option("part") == "pages":
+            question.counts = counts
             part = question.part(table, "pages", "Pages", sorts)
-            part.place, part.facets, part.form_title = "main", _facets(request, counts), "More filters"
+            part.place, part.form_title = "main", "More filters"
             yield part
         if request.option("after") or (request.is_file and not is_all):
             return
@@ -161,9 +158,8 @@ def view(request: ViewRequest) -> View:
         "Words in titles": request.link("/q/search", site=site, in_="title"),
         "Hosts below": request.link("/q/hosts", site=host),
     }
-    *above, (title, _) = _above(site)
-    crumbs = {"Hosts": request.link("/site/")} | {name: request.link(path) for name, path in above}
-    title = decoded(title).removesuffix("/" if len(crumbs) == 1 else "")
+    *above, (title, _) = request.above(site)
+    crumbs = [("Hosts", request.link("/site/")), *above]
     return View(title, parts, address=site, links=links, tab="Pages", crumbs=crumbs, status=status)
 
 
@@ -183,14 +179,22 @@ _ABOUT: Final = {
 
 GROUPS: Final = (
     column("name", heading="host"), column("pages", "count"), column("bytes", "bytes", heading="size"),
-    column("fine", "fraction", of=lambda counts: 100 * counts.fine if counts.classes else None, heading="200s, %"),
-    column("errors", "count", of=lambda counts: counts.errors if counts.classes else None),
+    column("fine", "fraction", of=lambda counts: _share_of_200s(counts.classes), heading="200s, %"),
+    column("errors", "count", of=lambda counts: counts.classes[4] + counts.classes[5] if counts.classes else None),
     column("newest", "time", heading="last fetched"),
 )  # fmt: skip
 
 
+def _share_of_200s(classes: Counter[int]) -> float | None:
+    return 100 * classes[2] / classes.total() if classes else None
+
+
 def hosts(request: ViewRequest, size: int, place: str = "") -> PagePart:
     """Return the part with the hosts, *size* of them a page, by pages, or in the order of another column."""
+
+    def with_statuses(host: GroupCounts) -> GroupCounts:
+        first = request.counts.of_first(HostOnly(host.name), SAMPLE_OF_A_HOST)
+        return replace(host, classes=first.classes, newest=first.newest)
 
     def make() -> Rows:
         table, counted, sort = request.table, request.counts.hosts(), request.option("sort", "pages")
@@ -215,7 +219,7 @@ def hosts(request: ViewRequest, size: int, place: str = "") -> PagePart:
         at, end = (0, len(chosen)) if request.is_file else (request.first - 1, request.first - 1 + size)
         page = chosen[at:end]
         if not is_whole and not request.is_file:
-            page = [_with_sample(request, host) for host in page]
+            page = list(map(with_statuses, page))
         rows = Rows(GROUPS, page, following=str(end + 1) if end < len(chosen) else None)
         rows.hrefs = {"name": lambda host: request.link(f"/site/{host.name}/")}
         rows.charts = {
@@ -236,26 +240,7 @@ def hosts(request: ViewRequest, size: int, place: str = "") -> PagePart:
     return PagePart("hosts", make, "Hosts" if place else "", form=form, more=more, place=place)
 
 
-def _with_sample(request: ViewRequest, host: GroupCounts) -> GroupCounts:
-    """Return *host* with the statuses of its first pages."""
-    first = request.counts.of_first(HostOnly(host.name), SAMPLE_OF_A_HOST)
-    return GroupCounts(host.name, host.pages, host.bytes, first.classes, first.newest)
-
-
 # --- The parts of a site ----------------------------------------------------------------------------------------------
-
-
-def _facets(request: ViewRequest, counts: SiteCounts) -> list[tuple[str, str, str, bool]]:
-    """Return the choices of statuses and types: their names, counts, addresses, and whether they are chosen."""
-    facets = []
-    for name, groups in (("status", counts.statuses), ("content_type", counts.types)):
-        for value, count in groups.most_common(6):
-            chosen = request.query.get(name, [])
-            others = [text for text in chosen if text != value]
-            texts = others if value in chosen else [*(others if name == "status" else ()), value]
-            text = f"{count:,}" if counts.is_whole else f"{count / counts.all.pages:.0%}"
-            facets.append((value, text, request.sorting(**{name: texts}), value in chosen))
-    return facets
 
 
 def _captures(counts: SiteCounts) -> Rows:
@@ -311,16 +296,7 @@ def _tree(request: ViewRequest, directories: Directories, counts: SiteCounts) ->
     if request.is_file:
         return Rows([column("name", heading="directory"), column("site"), *columns[1:]], directories, goes_on="below")
     columns.append(column("open", of=lambda below: "−" if below.site in opened else "+", heading="", is_usual=False))
-    hrefs = {"name": lambda below: request.link(site_path(below.site)), "open": switched}
+    hrefs = {"name": lambda below: request.link(f"/site/{below.site.partition('://')[2]}"), "open": switched}
     rows = Rows(columns, directories, hrefs, "below", "None: all pages are in this directory.")
     rows.charts = {"name": lambda below: stack(stacked_classes(counted(below)), below.name)}
     return rows
-
-
-def _above(site: str) -> Iterator[tuple[str, str]]:
-    """Yield the host and the directories of *site*, each with the path of its page."""
-    parts, path = urlsplit(site), "/site/"
-    for name in (parts.netloc, *parts.path.strip("/").split("/")):
-        if name:
-            path += f"{name}/"
-            yield f"{name}/", path

@@ -6,9 +6,10 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from datetime import datetime, timedelta
-from itertools import islice, pairwise
+from functools import partial
+from itertools import pairwise
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from starlette.responses import RedirectResponse
 
@@ -21,7 +22,7 @@ from webtable.explorer.counts import MOST_COUNTED, sampled
 from webtable.explorer.page_model import PagePart, Rows, View, ViewRequest, facts
 from webtable.explorer.views.questions import named
 from webtable.explorer.views.sites import hosts
-from webtable.explorer.views.statistics import bar_of, bar_rows, groups_of, stacked
+from webtable.explorer.views.statistics import GroupBar, bar_rows, stacked
 from webtable.questions import LISTINGS, ListingOption, column
 from webtable.rowkey import canonical_host, key_text, parse_key
 
@@ -105,18 +106,11 @@ class Tile(NamedTuple):
 TILES: Final = column("name"), column("text"), column("about")
 
 
-class LastCrawl(NamedTuple):
-    """What was fetched last without a long pause: its times, pages and errors, and whether these are all."""
+def last_crawl(table: WebTable) -> tuple[datetime, datetime, int, int] | None:
+    """Return when the last crawl began and ended, its pages and its errors, as far as its newest pages show them.
 
-    begin: datetime
-    end: datetime
-    pages: int
-    errors: int
-    is_whole: bool
-
-
-def last_crawl(table: WebTable) -> LastCrawl | None:
-    """Return the last crawl, as far as its newest pages show it; None without the index of times, or without pages."""
+    None without the index of times, or without pages.
+    """
     begin = end = None
     pages = errors = 0
     try:
@@ -127,7 +121,7 @@ def last_crawl(table: WebTable) -> LastCrawl | None:
             pages, errors = pages + 1, errors + (page.status >= 400)
     except IndexNeeded:
         return None
-    return None if begin is None or end is None else LastCrawl(begin, end, pages, errors, pages < MOST_OF_A_CRAWL)
+    return None if begin is None or end is None else (begin, end, pages, errors)
 
 
 def view(request: ViewRequest) -> View:
@@ -142,14 +136,18 @@ def view(request: ViewRequest) -> View:
             yield PagePart("empty", lambda: None, "Nothing here yet", step)
         yield PagePart("tiles", lambda: Rows(TILES, _tiles(request, counts, crawl)), look="tiles")
         yield hosts(request, SHOWN_HOSTS, "main")
-        amounts, total, of_sample = groups_of(counts), counts.all.pages, counts.sample_text
-        title = f"Status{of_sample}"
-        yield PagePart("statuses", lambda: stacked(request, amounts["status"]), title, look="stack", place="side")
-        types, title = {"type": amounts["type"]}, f"Content{of_sample}"
-        yield PagePart("types", lambda: bar_rows(request, _bars(types, total)), title, look="bars", place="side")
+        title = f"Status{counts.sample_text}"
+        yield PagePart("statuses", lambda: stacked(request, counts.statuses), title, look="stack", place="side")
+        types = (GroupBar("type", *count, None, counts.all.pages) for count in counts.types.most_common(6))
+        title = f"Content{counts.sample_text}"
+        yield PagePart("types", lambda: bar_rows(request, types), title, look="bars", place="side")
         if table.layout.digits:
-            title = f"Pages by salt{of_sample}"
+            title = f"Pages by salt{counts.sample_text}"
             yield PagePart("salts", lambda: _heat(table, counts), title, look="heat", place="side")
+        if len(regions := table.store.regions(table.table)) > 1 and counts.all.pages:
+            title = "Pages by region, estimated"
+            made = partial(_region_rows, request, regions, HEATED_REGIONS)
+            yield PagePart("regions", made, title, look="heat", place="side")
         if request.is_file and counts.is_whole:
             sums = {"pages": counts.all.pages, "bytes": counts.all.bytes}
             yield PagePart("total", lambda: facts(sums), look="facts")
@@ -161,12 +159,9 @@ def _tabs(request: ViewRequest) -> dict[str, str]:
     return {"Overview": request.link("/"), "Storage": request.link("/storage")}
 
 
-def _bars(groups: dict[str, list[Amount]], total: int) -> Iterator[Any]:
-    for by, amounts in groups.items():
-        yield from (bar_of(by, amount.name, amount.number, None, total) for amount in amounts)
-
-
-def _tiles(request: ViewRequest, counts: SiteCounts, crawl: LastCrawl | None) -> Iterator[Tile]:
+def _tiles(
+    request: ViewRequest, counts: SiteCounts, crawl: tuple[datetime, datetime, int, int] | None
+) -> Iterator[Tile]:
     counted = request.counts.hosts() or []
     (bodies,) = facts({"bytes": 0}).columns
     about, number = "", f"{len(counts.groups):,}"
@@ -176,28 +171,24 @@ def _tiles(request: ViewRequest, counts: SiteCounts, crawl: LastCrawl | None) ->
         pages = f"{sum(host.pages for host in counted):,}"
         size = str(bodies.shown({"bytes": sum(host.bytes for host in counted)}))
     elif not counts.is_whole:
-        pages, size, number, about = (
-            f"over {MOST_COUNTED:,}",
-            "not counted",
-            "many",
-            "count=1 in the address counts them",
-        )
+        pages, size, number = f"over {MOST_COUNTED:,}", "not counted", "many"
+        about = "count=1 in the address counts them"
     days = [Amount(day, count) for day, count in sorted(counts.days.items())]
     line = area(days[-90:], "pages by the day of their last capture, from") if days else ""
     by_day = request.link("/stats", site="all", by="day")
     yield Tile("Pages", pages, about or "by the day of their last capture", by_day, line)
     yield Tile("Hosts", number, "all hosts, with their counts", request.link("/site/"))
     yield Tile("Bodies", size, about or "as they were fetched")
-    newest = crawl.end if crawl else counts.all.newest
+    newest = crawl[1] if crawl else counts.all.newest
     if newest is not None:
         fetched = request.link("/q/fetched", site="all", order="newest")
         yield Tile("Last fetched", age_of(newest), f"{newest:%Y-%m-%d %H:%M} UTC", fetched)
     if crawl is not None:
-        least = "" if crawl.is_whole else "at least "
-        since = f"{crawl.begin:%Y-%m-%d %H:%M} UTC"
-        about = f"{crawl.errors / crawl.pages:.1%} of {least}{crawl.pages:,} pages since {since}"
+        begin, _, number_of_pages, errors = crawl
+        least = "" if number_of_pages < MOST_OF_A_CRAWL else "at least "
+        about = f"{errors / number_of_pages:.1%} of {least}{number_of_pages:,} pages since {begin:%Y-%m-%d %H:%M} UTC"
         link = request.link("/q/errors", site="all")
-        yield Tile("Errors, last crawl", f"{crawl.errors:,}", about, link, kind="s4" if crawl.errors else "")
+        yield Tile("Errors, last crawl", f"{errors:,}", about, link, kind="s4" if errors else "")
 
 
 def _heat(table: WebTable, counts: SiteCounts) -> Rows:
@@ -217,7 +208,9 @@ def _heat(table: WebTable, counts: SiteCounts) -> Rows:
 
 
 SHOWN: Final = 50  # crawls
+# Of so many regions, the first ones, there are bars, and squares of the heat map on the first page.
 REGIONS: Final = 200
+HEATED_REGIONS: Final = 1_024
 DOCTOR_SECONDS: Final = 20.0
 # A region with this many times its fair share of the pages is hot, as the doctor says.
 _HOT: Final = 2.0
@@ -237,7 +230,7 @@ def storage(request: ViewRequest) -> View:
         regions = table.store.regions(table.table)
         servers = len({region.server for region in regions if region.server}) or 1
         about = f"{len(regions):,} regions on {servers} server(s). {_REGIONS}"
-        yield PagePart("regions", lambda: _region_bars(request, table, regions), "Regions", about, look="bars")
+        yield PagePart("regions", lambda: _region_rows(request, regions, REGIONS), "Regions", about, look="bars")
         yield PagePart("doctor", lambda: _diagnosis(table), "The doctor", "Checks of the store and of the table.")
         about = "A crawl is a run of captures without a pause of over six hours."
         yield PagePart("crawls", lambda: _crawls(request, table), "Crawls", about, look="timeline")
@@ -256,9 +249,9 @@ def _indexes(table: WebTable) -> Rows:
     return Rows(columns, table.indexes.states().items(), empty="None: webtable index add adds one.")
 
 
-def _region_bars(request: ViewRequest, table: WebTable, regions: Sequence[Region]) -> Rows:
-    """Return the regions with estimates of their rows; hot ones are marked."""
-    starts = [region.keys.start for region in regions]
+def _bars_of(request: ViewRequest, regions: Sequence[Region]) -> list[GroupBar]:
+    """Return *regions* with estimates of their rows; hot ones are marked."""
+    table, starts = request.table, [region.keys.start for region in regions]
     rows = [0] * len(starts)
     if len(starts) > 1:
         for part in table.pages(ALL).partitions(min(16 * len(starts), 1_024)):
@@ -268,11 +261,18 @@ def _region_bars(request: ViewRequest, table: WebTable, regions: Sequence[Region
             rows[bisect_right(starts, table.key.encode(page.url)) - 1] += 1
     total, by = sum(rows), "estimated rows by region"
     hot = _HOT * total / len(rows) if len(rows) > 1 else total
-    bars = (
-        bar_of(by, key_text(start) or "the first key", count, None, total, "hot" * (count > hot))
-        for start, count in islice(zip(starts, rows, strict=True), None if request.is_file else REGIONS)
-    )
-    return bar_rows(request, bars)
+    return [
+        GroupBar(by, key_text(start) or "the first key", count, None, total, "hot" * (count > hot))
+        for start, count in zip(starts, rows, strict=True)
+    ]
+
+
+def _region_rows(request: ViewRequest, regions: Sequence[Region], most: int) -> Rows:
+    """Return the first *most* regions with their bars, and a heat map of them."""
+    bars = request.counts.kept("regions", lambda: _bars_of(request, regions))[: None if request.is_file else most]
+    rows, amounts = bar_rows(request, bars), [Amount(f"{bar.group} {bar.mark}".strip(), bar.pages) for bar in bars]
+    rows.drawing = heat(amounts, 32, "regions: estimated rows of each")
+    return rows
 
 
 def _crawls(request: ViewRequest, table: WebTable) -> Rows:

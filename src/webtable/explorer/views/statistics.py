@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
-from webtable.answers import Grouping
+from webtable.answers import Grouping, IgnoredContent
 from webtable.display.charts import Amount, shares, stack
 from webtable.explorer.page_model import SITE, PagePart, Rows, View, ViewRequest, facts
 from webtable.questions import LISTINGS, ListingOption, column
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from webtable import WebTable
-    from webtable.explorer.counts import GroupCounts, SiteCounts
+    from webtable.explorer.counts import GroupCounts
 
 
 SHOWN: Final = 20
@@ -27,18 +27,24 @@ USUAL: Final[tuple[Grouping, ...]] = ("status", "type", "language", "age", "mont
 GROUPED: Final = ListingOption("by", "What they are grouped by.", choices=get_args(Grouping), is_many=True)
 OPTIONS: Final = (SITE, GROUPED)
 # Groupings whose groups have an order of their own; those of others come by size.
-_IN_ORDER: Final = frozenset({"age", "size", "day", "month", "region"})
+_DATES: Final = frozenset({"day", "month"})
+_IN_ORDER: Final = _DATES | {"age", "size", "region"}
 
 
 class GroupBar(NamedTuple):
-    """A group as a bar: its grouping, name, pages, their bytes if known, share in percent, and a mark on it."""
+    """A group as a bar: its grouping, name, pages, their bytes if known, the pages of all groups, and a mark on it."""
 
     by: str
     group: str
     pages: int
     bytes: int | None
-    share: float
+    total: int
     mark: str = ""
+
+    @property
+    def share(self) -> float:
+        """Its share in percent."""
+        return round(100 * self.pages / max(self.total, 1), 2)
 
 
 BARS: Final = (
@@ -66,17 +72,11 @@ def view(request: ViewRequest) -> View:
     return View(title, parts if site else None, button="Count")
 
 
-def groups_of(counts: SiteCounts) -> dict[str, list[Amount]]:
-    """Return the statuses and the types of *counts*, those with the most pages first."""
-    statuses = [Amount(name, count, f"s{name[0]}") for name, count in sorted(counts.statuses.items())]
-    return {"status": statuses, "type": [Amount(name, count) for name, count in counts.types.most_common(6)]}
-
-
-def stacked(request: ViewRequest, amounts: Sequence[Amount]) -> Rows:
-    """Return *amounts* of pages by status, with one bar for all."""
-    total = sum(amount.number for amount in amounts)
-    rows = bar_rows(request, [bar_of("status", amount.name, amount.number, None, total) for amount in amounts])
-    rows.drawing = stack(amounts, "pages by status:")
+def stacked(request: ViewRequest, statuses: Counter[str]) -> Rows:
+    """Return the pages by their *statuses*, with one bar for all."""
+    counted = sorted(statuses.items())
+    rows = bar_rows(request, (GroupBar("status", name, count, None, statuses.total()) for name, count in counted))
+    rows.drawing = stack([Amount(name, count, f"s{name[0]}") for name, count in counted], "pages by status:")
     return rows
 
 
@@ -91,15 +91,11 @@ def bars(request: ViewRequest, groups: Mapping[Any, Mapping[str, Any]], pages: i
     def made() -> Iterator[GroupBar]:
         for by, sizes in groups.items():
             names = list(sizes) if by in _IN_ORDER else sorted(sizes, key=lambda name: -sizes[name][0])
-            if request.is_file:
-                shown = names
-            elif by in {"day", "month"}:
-                shown = names[-36:]
-            else:
-                shown = names if by in _IN_ORDER else names[:SHOWN]
-            yield from (bar_of(by, name, sizes[name][0], sizes[name][1], pages) for name in shown)
+            at, end = (-36, None) if by in _DATES else (0, None if by in _IN_ORDER else SHOWN)
+            shown = names if request.is_file else names[at:end]
+            yield from (GroupBar(by, name, sizes[name][0], sizes[name][1], pages) for name in shown)
             if rest := {*names} - {*shown}:
-                yield bar_of(by, f"… and {len(rest):,} more", sum(sizes[name][0] for name in rest), None, pages)
+                yield GroupBar(by, f"… and {len(rest):,} more", sum(sizes[name][0] for name in rest), None, pages)
 
     return bar_rows(request, made())
 
@@ -108,11 +104,6 @@ def bar_rows(request: ViewRequest, bars: Iterable[GroupBar]) -> Rows:
     """Return *bars* as rows that lead to the pages of their groups."""
     site = request.place or "all"
     return Rows(BARS, bars, {"group": lambda bar: _link(request, bar.by, bar.group, site)})
-
-
-def bar_of(by: str, name: str, pages: int, size: int | None, total: int, mark: str = "") -> GroupBar:
-    """Return the bar of a group of *pages* in a *total* of pages."""
-    return GroupBar(by, name, pages, size, round(100 * pages / max(total, 1), 2), mark)
 
 
 def _link(request: ViewRequest, by: str, name: str, site: str) -> str | None:
@@ -124,7 +115,7 @@ def _link(request: ViewRequest, by: str, name: str, site: str) -> str | None:
             return request.link("/q/pages", site=site, content_type=name)
         case "host" if "…" not in name:
             return request.link(f"/site/{name}/")
-        case "day" | "month" if "…" not in name:
+        case by if by in _DATES and "…" not in name:
             first = date.fromisoformat(name if by == "day" else f"{name}-01")
             last = first + timedelta(days=1) if by == "day" else (first + timedelta(days=32)).replace(day=1)
             return request.link("/q/fetched", site=site, since=first, until=last)
@@ -138,6 +129,9 @@ SINCE: Final = ListingOption(
     "since", "The first moment: 7d (ago), 2026-11-20, or 2026-11-20T10:00Z. Without both: the last two crawls."
 )
 UNTIL: Final = ListingOption("until", "The second moment. Without it: now.")
+IGNORE: Final = ListingOption(
+    "ignore", "Bodies with the same main text count as unchanged.", choices=get_args(IgnoredContent)
+)
 _FORMS: Final[dict[str, Any]] = {"number": "count", "size": "bytes"}
 
 
@@ -168,24 +162,14 @@ def _report(request: ViewRequest, name: str, parts: Callable[[WebTable], Iterabl
     """Return the page of a report on the site that is named; without one, its form alone."""
     if not (place := request.option("site")):
         return View(name, None, button="Make it")
-    crumbs = {} if place == "all" else {place: request.link(f"/site/{re.sub('^https?://', '', place).rstrip('/')}/")}
+    path = re.sub("^https?://", "", place).rstrip("/")
+    crumbs = () if place == "all" else [(place, request.link(f"/site/{path}/"))]
     return View(f"{name} of {place}", parts, button="Make it", crumbs=crumbs)
 
 
-class FindingLine(NamedTuple):
-    """The findings of a section of an audit in a line: how severe they are, their number, and what to do."""
-
-    severity: str
-    name: str
-    title: str
-    number: int | None
-    about: str
-    fix: str
-    href: str
-
-
 FINDINGS: Final = (
-    column("severity"), column("findings", of="title"), column("count", "count", of="number"), column("fix"),
+    column("severity"), column("findings", of="title"),
+    column("count", "count", of=lambda section: None if section.left_out else section.count), column("fix"),
     column("name"),
 )  # fmt: skip
 _SEVERITIES: Final = ("high", "medium", "low")
@@ -200,28 +184,31 @@ def findings_of(request: ViewRequest, report: Audit, *, is_short: bool = False) 
 
     The lines lead to the sections of the audit, or to all of the pages if *is_short*.
     """
-    lines = []
-    for section in report.sections if request.is_file else sorted(report.sections, key=_rank):
-        href = f"#{section.name}" if not is_short else _question_link(request, section.command) or ""
-        if section.count or not is_short:
-            about = section.left_out or section.about
-            number = _count(section)
-            line = FindingLine(section.severity, section.name, section.title, number, about, section.fix, href)
-            lines.append(line)
-    counts = Counter(line.severity for line in lines if line.number)
-    rows = Rows(FINDINGS, lines, empty="No finding.")
+
+    def href(section: Section) -> str | None:
+        return _question_link(request, section.command) if is_short else f"#{section.name}"
+
+    sections = report.sections if request.is_file else sorted(report.sections, key=_rank)
+    rows = Rows(FINDINGS, [section for section in sections if section.count or not is_short], {"findings": href})
+    rows.empty = "No finding."
+    counts = Counter(section.severity for section in report.sections if section.count)
     rows.drawing = ", ".join(f"{counts[severity]} {severity}" for severity in _SEVERITIES)
     return rows
 
 
 def comparison(request: ViewRequest) -> View:
     """Return the page of a comparison."""
-    site, since, until = request.site(), request.option("since") or None, request.option("until", request.as_of) or None
+    site, since, until = (
+        request.site(),
+        request.option("since") or None,
+        request.option("until", request.as_of or "") or None,
+    )
+    ignore: Any = IGNORE.value(text) if (text := request.option("ignore")) else None
     if site and since:
         request.table.changes(site, since=since, until=until, limit=0)  # raises what is wrong with the moments
 
     def parts(table: WebTable) -> Iterator[PagePart]:
-        report = compare(table, site or "", since=since, until=until)
+        report = compare(table, site or "", since=since, until=until, ignore=ignore)
         yield PagePart("figures", lambda: figures_of(request, report), look="figures")
         summary: dict[str, Any] = {"since": report.since, "until": report.until}
         summary |= {"damaged rows left out": report.damaged} if report.damaged else {}
@@ -229,8 +216,7 @@ def comparison(request: ViewRequest) -> View:
         if request.is_file:
             groups = {"change": {kind: (pages, None) for kind, pages in report.counts.items()}}
             yield PagePart("groups", lambda: bars(request, groups, sum(report.counts.values())))
-        findings = column("findings", of="title"), column("count", "count", of=_count)
-        yield PagePart("findings", lambda: Rows(findings, report.sections if request.is_file else ()), look="none")
+        yield PagePart("findings", lambda: Rows(FINDINGS[1:3], report.sections if request.is_file else ()), look="none")
         for section in report.sections:
             yield _section(request, section)
 
@@ -244,10 +230,6 @@ def figures_of(request: ViewRequest, report: Comparison) -> Rows:
     rows = Rows(columns, list(report.counts.items()), {"name": lambda entry: links.get(entry[0])})
     rows.drawing = shares(report.counts)
     return rows
-
-
-def _count(section: Section) -> int | None:
-    return None if section.left_out else section.count
 
 
 def _section(request: ViewRequest, section: Section) -> PagePart:
