@@ -22,7 +22,7 @@ from webtable.repository.page_storage.cells import BODY_ROWS
 from webtable.repository.questions.pages import ScopeRows, TableQuestion
 from webtable.repository.reading.scope import PLAIN_KEY, Scope
 from webtable.store import Containing
-from webtable.store.full_text import Match, TermQuery
+from webtable.store.full_text import ALWAYS, Match, TermQuery
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
@@ -228,7 +228,6 @@ def _notes(in_store: Containing | None, names: Sequence[str], *, in_titles: bool
 FIRST_MATCHES = 64
 """How many matches are looked up at first, if nobody says how many are wanted; then four times as many each time."""
 MOST_MATCHES = 4_096
-_END = 2**63 - 1
 _PLACE = struct.Struct(">d")
 
 
@@ -272,8 +271,8 @@ class RankedQuestion(PhraseQuestion):
 
     def _terms(self, query: TextQuery) -> TermQuery:
         phrase = self.phrase
-        since = 0 if phrase.since is None else milliseconds(phrase.since)
-        until = _END if phrase.until is None else milliseconds(phrase.until)
+        since = ALWAYS[0] if phrase.since is None else milliseconds(phrase.since)
+        until = ALWAYS[1] if phrase.until is None else milliseconds(phrase.until)
         rows, dates = self.scope.unsalted(), (since, until)
         return TermQuery(query.wanted, query.without, rows, dates, phrase.status, phrase.content_type, query.language)
 

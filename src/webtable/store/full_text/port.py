@@ -22,6 +22,10 @@ FIELDS: Final = {"title": 8.0, "headings": 4.0, "text": 1.0, "links": 2.0}
 """The fields of a document with their weights; `links` has what leads to it: anchors, and the words of its URL."""
 
 
+ALWAYS: Final = (0, 2**63 - 1)
+"""All dates of captures: what `TermQuery.captured` is where no date is asked for."""
+
+
 class Document(NamedTuple):
     """A page as it is indexed. `row` is its row key without the salt, `captured` its date in epoch milliseconds.
 
@@ -56,7 +60,7 @@ class TermQuery(msgspec.Struct, frozen=True):
     wanted: tuple[TermPhrase, ...]
     without: tuple[TermPhrase, ...] = ()
     rows: KeyRange = ALL_KEYS
-    captured: tuple[int, int] = (0, 2**63 - 1)
+    captured: tuple[int, int] = ALWAYS
     status: int | None = None
     content_type: str | None = None
     language: str | None = None

@@ -42,7 +42,7 @@ from webtable.errors import (
     StoreUnavailable,
     WebTableError,
 )
-from webtable.store.full_text import FIELDS, Document, Match, SearchIndex, TermPhrase, TermQuery
+from webtable.store.full_text import ALWAYS, FIELDS, Document, Match, SearchIndex, TermPhrase, TermQuery
 
 with needed("tantivy", "search"):
     import tantivy
@@ -271,7 +271,6 @@ def translated(directory: Path) -> Iterator[None]:
 
 MOST_SCORED: Final = 128
 """How many of the terms with a common beginning count for the score."""
-_ALWAYS: Final = (0, 2**63 - 1)
 
 
 class QueryMaker:
@@ -306,7 +305,7 @@ class QueryMaker:
             start, stop = (row_text(row) or "*" for row in query.rows)
             # The parser, because the package has no other way to a range of text.
             filters.append(self._index.parse_query(f"row:[{start} TO {stop}}}"))
-        if query.captured != _ALWAYS:
+        if query.captured != ALWAYS:
             first, end = query.captured
             integer = FieldType.Integer
             filters.append(Query.range_query(self._schema, "captured", integer, first, end, include_upper=False))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import zstandard
 
 from webtable.errors import StoreError, TableNotFound
-from webtable.store.full_text import FIELDS, Document, Match, SearchIndex, TermPhrase, TermQuery
+from webtable.store.full_text import ALWAYS, FIELDS, Document, Match, SearchIndex, TermPhrase, TermQuery
 from webtable.store.sqlite import catalogue
 
 if TYPE_CHECKING:
@@ -104,35 +104,24 @@ class FullText(SearchIndex):
 
     def matches(self, query: TermQuery, after: Match | None, limit: int) -> list[Match]:
         """Return the matches as of one moment."""
-        first, end = query.captured
-        conditions = ["search_{0} MATCH :match", "captured >= :first", "captured < :end"]
-        parameters: dict[str, object] = {"match": _expression(query), "first": first, "end": end, "limit": limit}
-        for column, value in (("status", query.status), ("type", query.content_type)):
-            if value is not None:
-                conditions.append(f"{column} = :{column}")
-                parameters[column] = value
-        if query.language is not None:
-            # `-` and `.` are neighbours in ASCII, so this is de and all that begins with de-.
-            conditions.append(
-                "(language = :language OR (language >= :language || '-' AND language < :language || '.'))"
-            )
-            parameters["language"] = query.language
-        if query.rows.start:
-            conditions.append("row >= :start")
-            parameters["start"] = query.rows.start
-        if query.rows.stop:
-            conditions.append("row < :stop")
-            parameters["stop"] = query.rows.stop
-        later = ""
+        conditions, parameters = _filters(query)
+        parameters |= {"match": _expression(query), "limit": limit}
+        # A row of `documents` has the terms as well, so reading it takes longer than scoring: without filters only
+        # those are read that may be among the best.
+        filtered = earlier = later = ""
+        if conditions:
+            filtered = f"CROSS JOIN documents_{{0}} ON id = search_{{0}}.rowid AND {' AND '.join(conditions)}"
         if after is not None:
-            later = "WHERE score < :score OR (score = :score AND row > :row)"
+            earlier = "WHERE score < :score"
+            later = "AND (score < :score OR (score = :score AND row > :row))"
             parameters |= {"score": after.score, "row": after.row}
-        # Materialized, as BM25 cannot be computed outside of the query of FTS5.
+        # Materialized, as BM25 cannot be computed outside of the query of FTS5. Several may share the last score.
         find = (
-            f"WITH found AS MATERIALIZED (SELECT row, {_SCORE} AS score FROM search_{{0}}"
-            " JOIN documents_{0} ON documents_{0}.id = search_{0}.rowid"
-            f" WHERE {' AND '.join(conditions)})"
-            f" SELECT row, score FROM found {later} ORDER BY score DESC, row LIMIT :limit"
+            f"WITH scored AS MATERIALIZED (SELECT search_{{0}}.rowid AS document, {_SCORE} AS score"
+            f" FROM search_{{0}} {filtered} WHERE search_{{0}} MATCH :match),"
+            f" least AS (SELECT score FROM scored {earlier} ORDER BY score DESC LIMIT 1 OFFSET :limit - 1)"
+            " SELECT row, score FROM scored CROSS JOIN documents_{0} ON id = document"
+            f" WHERE score >= ifnull((SELECT score FROM least), -1e999) {later} ORDER BY score DESC, row LIMIT :limit"
         )
         with self._file.reader() as connection:
             records = connection.execute(find.format(self._number(connection)), parameters)
@@ -225,6 +214,30 @@ def _checked(record: tuple[Any, Any], kind: type) -> tuple[Any, Any]:
     if not isinstance(record[0], bytes) or not isinstance(record[1], kind):
         raise sqlite3.DataError("a document of full text has a row or a value of another type")
     return record
+
+
+def _filters(query: TermQuery) -> tuple[list[str], dict[str, object]]:
+    """Return the conditions on the rows of `documents`, and their parameters."""
+    conditions: list[str] = []
+    parameters: dict[str, object] = {}
+    if query.captured != ALWAYS:
+        conditions += ["captured >= :first", "captured < :end"]
+        parameters |= zip(("first", "end"), query.captured, strict=True)
+    for column, value in (("status", query.status), ("type", query.content_type)):
+        if value is not None:
+            conditions.append(f"{column} = :{column}")
+            parameters[column] = value
+    if query.language is not None:
+        # `-` and `.` are neighbours in ASCII, so this is de and all that begins with de-.
+        conditions.append("(language = :language OR (language >= :language || '-' AND language < :language || '.'))")
+        parameters["language"] = query.language
+    if query.rows.start:
+        conditions.append("row >= :start")
+        parameters["start"] = query.rows.start
+    if query.rows.stop:
+        conditions.append("row < :stop")
+        parameters["stop"] = query.rows.stop
+    return conditions, parameters
 
 
 def _expression(query: TermQuery) -> str:
