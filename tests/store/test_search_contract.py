@@ -390,6 +390,31 @@ def test_the_cut_between_equal_scores_is_by_row_however_many_there_are(index):
     assert [one.row for one in index.matches(word("salt"), Match(names[1498], first[0].score), 5)] == names[1499:]
 
 
+def test_the_best_that_meet_a_condition_are_found_among_thousands_however_few_meet_it(index):
+    # The shorter, the better: 6,000 documents of 6 lengths, every other one with the status, and 6 in the language.
+    documents = [
+        page(
+            b"%04d" % number,
+            "salt" + " more" * (number % 6),
+            status=200 if number % 2 else 404,
+            language="de" if number % 1000 == 7 else "en",
+        )
+        for number in range(6000)
+    ]
+    index.write(documents, filled=None)
+    ranked = sorted(documents, key=lambda document: (len(document.terms[2]), document.row))
+    expected = [document.row for document in ranked if document.status == 200]
+    german = [document.row for document in ranked if document.language == "de"]
+
+    first = index.matches(TermQuery(word("salt").wanted, status=200), None, 990)
+    second = index.matches(TermQuery(word("salt").wanted, status=200), first[-1], 990)
+    few = index.matches(TermQuery(word("salt").wanted, language="de"), None, 4)
+    last = index.matches(TermQuery(word("salt").wanted, language="de"), few[-1], 4)
+
+    assert [match.row for match in first + second] == expected[:1980]
+    assert [match.row for match in few + last] == german
+
+
 def test_matches_after_one_that_is_gone_go_on_at_its_place(index):
     index.write([page(name, "salt") for name in (b"a", b"c")])
     score = index.matches(word("salt"), None, 1)[0].score

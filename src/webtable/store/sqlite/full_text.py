@@ -26,6 +26,8 @@ _MOST_TERMS: Final = 1 << 28  # bytes; a frame can announce any number, and as m
 # eight segments of a level in place of four before they are merged, documents are put 1.4 times as fast. A search looks
 # into as many segments as before.
 _OPTIONS: Final = {"hashsize": 8 << 20, "automerge": 8}
+_LIKELY: Final = 4_096
+"""How many documents of the best scores are looked at first for those that meet the conditions."""
 _SCORE: Final = f"-bm25(search_{{0}}, {', '.join(map(str, FIELDS.values()))})"
 
 
@@ -104,24 +106,25 @@ class FullText(SearchIndex):
 
     def matches(self, query: TermQuery, after: Match | None, limit: int) -> list[Match]:
         """Return the matches as of one moment."""
-        conditions, parameters = _filters(query)
-        parameters |= {"match": _expression(query), "limit": limit}
-        # A row of `documents` has the terms as well, so reading it takes longer than scoring: without filters only
-        # those are read that may be among the best.
-        filtered = earlier = later = ""
-        if conditions:
-            filtered = f"CROSS JOIN documents_{{0}} ON id = search_{{0}}.rowid AND {' AND '.join(conditions)}"
+        conditions, parameters = _conditions(query)
+        parameters |= {"match": _expression(query), "limit": limit, "likely": max(limit, _LIKELY * bool(conditions))}
+        earlier = ""
         if after is not None:
             earlier = "WHERE score < :score"
-            later = "AND (score < :score OR (score = :score AND row > :row))"
+            conditions.append("(score < :score OR (score = :score AND row > :row))")
             parameters |= {"score": after.score, "row": after.row}
-        # Materialized, as BM25 cannot be computed outside of the query of FTS5. Several may share the last score.
+        of_documents = "FROM scored CROSS JOIN documents_{0} ON " + " AND ".join(("id = document", *conditions))
+        # To read a row of `documents`, which has the terms as well, takes longer than to score it: so those of the best
+        # scores are read, and all only if too few of them meet the conditions. Several may share the least score.
+        # Materialized, as BM25 cannot be computed outside of the query of FTS5.
         find = (
-            f"WITH scored AS MATERIALIZED (SELECT search_{{0}}.rowid AS document, {_SCORE} AS score"
-            f" FROM search_{{0}} {filtered} WHERE search_{{0}} MATCH :match),"
-            f" least AS (SELECT score FROM scored {earlier} ORDER BY score DESC LIMIT 1 OFFSET :limit - 1)"
-            " SELECT row, score FROM scored CROSS JOIN documents_{0} ON id = document"
-            f" WHERE score >= ifnull((SELECT score FROM least), -1e999) {later} ORDER BY score DESC, row LIMIT :limit"
+            f"WITH scored AS MATERIALIZED (SELECT rowid AS document, {_SCORE} AS score"
+            f" FROM search_{{0}} WHERE search_{{0}} MATCH :match),"
+            f" least AS (SELECT score FROM scored {earlier} ORDER BY score DESC LIMIT 1 OFFSET :likely - 1),"
+            f" best AS (SELECT score {of_documents} WHERE score >= (SELECT score FROM least))"
+            f" SELECT row, score {of_documents}"
+            " WHERE score >= iif((SELECT count(*) FROM best) < :limit, -1e999, (SELECT score FROM least))"
+            " ORDER BY score DESC, row LIMIT :limit"
         )
         with self._file.reader() as connection:
             records = connection.execute(find.format(self._number(connection)), parameters)
@@ -216,7 +219,7 @@ def _checked(record: tuple[Any, Any], kind: type) -> tuple[Any, Any]:
     return record
 
 
-def _filters(query: TermQuery) -> tuple[list[str], dict[str, object]]:
+def _conditions(query: TermQuery) -> tuple[list[str], dict[str, object]]:
     """Return the conditions on the rows of `documents`, and their parameters."""
     conditions: list[str] = []
     parameters: dict[str, object] = {}
