@@ -152,7 +152,7 @@ class Index:
 
     def _parts_of(self, term: Term) -> tuple[str, ...]:
         parts = (term,) if isinstance(term, str) else term
-        if len(parts) != self.parts or not all(isinstance(part, str) for part in parts):
+        if len(parts) != self.parts or not all([isinstance(part, str) for part in parts]):  # noqa: C419 - half of the time
             raise InvalidArgument(f"index {self.name}: the term {term!r} must have {self.parts} texts")
         return parts
 

@@ -370,7 +370,13 @@ class LinkCounter:
 
 def entries_of(counts: LinkCounts | None, key: bytes) -> list[bytes]:
     """Return the entries of the link index for *counts* of the row with the unsalted *key*."""
-    return [] if counts is None else LINK.entries(replace(BLANK, link_counts=counts), key)
+    return [] if counts is None else [LINK.entry(start + key, key) for start in _starts(counts.inlinks)]
+
+
+@lru_cache(maxsize=4_096)  # most pages have few inlinks
+def _starts(inlinks: int) -> list[bytes]:
+    """Return what the entries of rows with so many *inlinks* begin with, after the shard and before the key."""
+    return LINK.places(replace(BLANK, link_counts=LinkCounts(inlinks)), b"")
 
 
 class SourceCounts:
@@ -378,14 +384,19 @@ class SourceCounts:
 
     def __init__(self, url: str) -> None:
         self._url = url.encode()
-        self._domain = _domain(self._url)
+        self._domain = _site_of(self._url)[1]
         self._internal = self._external = self._self = 0
 
     def add(self, sources: Iterable[bytes]) -> None:
+        site, domain = b"", None
         for source in sources:
             if source == self._url:
                 self._self = 1
-            elif (domain := _domain(source)) == self._domain:
+                continue
+            # They are sorted, so that those of a site follow each other.
+            if not (site and source.startswith(site)):
+                site, domain = _site_of(source)
+            if domain == self._domain:
                 self._internal += 1
             elif domain is not None:
                 self._external += 1
@@ -394,12 +405,16 @@ class SourceCounts:
         return LinkCounts(self._internal + self._external, self._internal, self._external, self._self, counted_at)
 
 
-def _domain(url: bytes) -> str | None:
-    """Return the registered domain of *url*, or None if it is not a URL: readers ignore such an inlink."""
+def _site_of(url: bytes) -> tuple[bytes, str | None]:
+    """Return the beginning of *url* with its host, and its registered domain.
+
+    They are empty and None if it is not a URL: readers ignore such an inlink.
+    """
     parts = url.split(b"/", 3)
     if len(parts) != 4 or parts[0] not in (b"https:", b"http:"):
-        return None
-    return (_known_domain if len(parts[2]) <= MAX_HOST else _domain_of)(parts[2])
+        return b"", None
+    domain = (_known_domain if len(parts[2]) <= MAX_HOST else _domain_of)(parts[2])
+    return url[: len(url) - len(parts[3])], domain
 
 
 def _domain_of(authority: bytes) -> str | None:

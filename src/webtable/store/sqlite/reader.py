@@ -457,7 +457,9 @@ def cells_of(
         },
     )
     cells: list[tuple[bytes, Cell]] = []
+    prefix, new = family.prefix, tuple.__new__  # three times as fast as calling Cell
     for qualifier, timestamp, stored in records:
-        check_cell(row, qualifier, timestamp, stored)
-        cells.append((family.prefix + qualifier, Cell(timestamp, stored)))
+        if not (type(qualifier) is type(stored) is bytes and type(timestamp) is int):
+            check_cell(row, qualifier, timestamp, stored)
+        cells.append((prefix + qualifier, new(Cell, (timestamp, stored))))
     return cells
