@@ -6,6 +6,7 @@ parent it ends as well: what it reads from its pipe is then at its end.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import pickle
@@ -98,10 +99,18 @@ class Child:
         self.pipe.close()
 
 
+RARELY = 20_000
+"""After how many new objects the garbage collector searches for cycles in processes of webtable's own, not after 700.
+
+Pages and cells are no cycles, and searching takes a twentieth of an ingest.
+"""
+
+
 def run(name: str, handle: int) -> None:
     """Be the child: call the function *name* with the pipe that is the file *handle*."""
     from multiprocessing.connection import Connection
 
+    gc.set_threshold(RARELY)
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)

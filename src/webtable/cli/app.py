@@ -81,7 +81,7 @@ def options(
 
 def main() -> None:
     """Run the command line of this process."""
-    # Pages and cells are no cycles, and searching for those takes a twentieth of an ingest.
+    # As in the processes that it starts (`webtable._processes.RARELY`).
     gc.set_threshold(20_000)
     # At exit the garbage collector would search everything that was imported for cycles: 25 ms of a `get`.
     atexit.register(gc.freeze)
