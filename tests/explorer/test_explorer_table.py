@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
 
 import webtable
 from webtable import Page, WebTable
+from webtable.errors import StoreUnavailable
 from webtable.explorer import counts
 from webtable.explorer.views import questions
 from webtable.questions import GROUPS, LISTINGS, ListedQuestion
@@ -131,6 +134,31 @@ def test_counts_are_made_once_for_the_pages_that_follow_each_other(sample, servi
         client.get("/")
 
     assert sum(counting.calls.values()) - first < first
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_requests_at_the_same_time_wait_for_one_count_and_make_it_themselves_only_if_that_fails(sample, fails):
+    recent, begun, goes_on, made = counts.RecentCounts(sample), threading.Event(), threading.Event(), []
+
+    def make() -> int:
+        made.append(threading.get_ident())
+        if len(made) == 1:
+            begun.set()
+            goes_on.wait()
+            if fails:
+                raise StoreUnavailable("it is down")
+        return 7
+
+    with ThreadPoolExecutor(4) as pool:
+        first = pool.submit(recent.kept, "a site", make)
+        begun.wait()
+        others = [pool.submit(recent.kept, "a site", make) for _ in range(3)]
+        goes_on.set()
+        answers = [future.result() for future in others]
+
+    assert answers == [7, 7, 7]
+    assert len(made) == 1 + fails
+    assert isinstance(first.exception(), StoreUnavailable) is fails
 
 
 def test_every_question_can_be_reached_from_the_list_of_questions(sample_client):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import Counter, OrderedDict
+from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -137,7 +138,7 @@ class RecentCounts:
 
     def __init__(self, table: WebTable) -> None:
         self._table = table
-        self._kept: OrderedDict[Hashable, tuple[float, int, Any]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[float, int, Future[Any]]] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, site: Site, *, is_all: bool = False, most: int | None = None) -> SiteCounts:
@@ -178,16 +179,36 @@ class RecentCounts:
         return self.kept((site, limit), read)
 
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what *make* returned for *key* within the last minute, unless the file was written to since then."""
-        now, transaction = clock.monotonic(), self._table.store.last_transaction()
-        with self._lock:
-            made_at, made_of, value = self._kept.get(key, (0.0, -1, None))
-            if made_of == transaction and now - made_at < SECONDS:
+        """Return what *make* returned for *key* within the last minute, unless the file was written to since then.
+
+        Requests that come while it is made wait for it; if that fails, or is stopped with its request, one of them
+        makes it.
+        """
+        while True:
+            now, transaction = clock.monotonic(), self._table.store.last_transaction()
+            with self._lock:
+                made_at, made_of, making = self._kept.get(key, (0.0, -1, None))
+                is_first = making is None or made_of != transaction or now - made_at >= SECONDS
+                if making is None or is_first:
+                    making = Future()
+                    self._kept[key] = now, transaction, making
+                    while len(self._kept) > MOST_KEPT:
+                        self._kept.popitem(last=False)
                 self._kept.move_to_end(key)
-                return value  # type: ignore[no-any-return]
-        value = make()
-        with self._lock:
-            self._kept[key] = now, transaction, value
-            while len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)
+            if is_first:
+                return self._made(key, making, make)
+            with suppress(Exception):
+                value: T = making.result()
+                return value
+
+    def _made(self, key: Hashable, making: Future[Any], make: Callable[[], T]) -> T:
+        try:
+            value = make()
+        except BaseException as exc:
+            with self._lock:
+                if key in self._kept and self._kept[key][2] is making:
+                    del self._kept[key]
+            making.set_exception(exc if isinstance(exc, Exception) else CancelledError())
+            raise
+        making.set_result(value)
         return value
