@@ -73,6 +73,8 @@ LINE = {
     "links_url": "https://example.com/a@@https://example.com/b",
     "links_text": " A \n link@@B",
     "links_nofollow": "False@@True",
+    "header_links_url": "https://example.com/a",
+    "header_links_text": "A link",
     "redirect_urls": "http://example.org/new@@https://example.com/moved@@https://example.com/refreshed",
     "redirect_reasons": "301@@302@@meta refresh",
     "resp_headers_Content-Type": "text/html; charset=utf-8",
@@ -172,7 +174,7 @@ class TestALineOfAdvertools:
         assert (page.title, page.description, page.h1) == ("First", "All of it", "One")
         assert (page.canonical, page.other_canonical) == ("https://example.com/new", "https://example.com/other")
         assert page.outlinks == (
-            Link("https://example.com/a", "A link"),
+            Link("https://example.com/a", "A link", position="header"),
             Link("https://example.com/b", "B", "nofollow"),
         )
         assert (page.robots, page.headers["x-robots-tag"]) == ("noindex", "noindex")
@@ -188,6 +190,27 @@ class TestALineOfAdvertools:
         pages, _ = read(frame.to_csv(index=False).encode())
 
         assert pages == read(json.dumps(LINE).encode())[0]
+
+    def test_has_for_each_link_the_landmark_that_all_links_to_its_url_are_in(self):
+        def joined(names: str) -> str:
+            return "@@".join(f"https://example.com/{name}" for name in names)
+
+        landmarks = {"nav_links_url": "bc", "header_links_url": "abcc", "footer_links_url": "d"}
+        links = {"links_url": joined("abccde"), "links_text": "A@@B@@C@@C again@@D@@E"}
+
+        [*_, page], report = read(
+            json.dumps(LINE | links | {name: joined(names) for name, names in landmarks.items()}).encode()
+        )
+
+        assert [(link.anchor, link.position) for link in page.outlinks] == [
+            ("A", "header"),
+            ("B", "nav"),  # which is in the header
+            ("C", ""),  # of the two one is in the navigation
+            ("C again", ""),
+            ("D", "footer"),
+            ("E", ""),
+        ]
+        assert report.unknown_fields.keys() == {"body_text"}
 
     def test_without_the_anchor_of_each_link_has_links_without_anchors(self):
         [*_, page], _ = read(json.dumps(LINE | {"links_text": "A@@ @@B"}).encode())

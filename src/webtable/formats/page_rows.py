@@ -6,6 +6,7 @@ A row has what its crawler found out about a page, and not the body. It is known
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import lru_cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from webtable.formats.warc import WARCOptions
     from webtable.page.parts import SharedFact
 
+_LANDMARKS = ("nav", "header", "footer")
+"""The elements whose links advertools has apart as well; first the one that is likeliest within another."""
 _COLUMNS = {
     "url": "address",
     "fetched_at": "crawl_timestamp crawl_time",
@@ -59,6 +62,7 @@ _COLUMNS = {
     "links_url": "",
     "links_text": "",
     "links_nofollow": "",
+    **{f"{landmark}_links_{part}": "" for landmark in _LANDMARKS for part in ("url", "text", "nofollow")},
     "redirect_urls": "",
     "redirect_reasons": "",
 }
@@ -249,17 +253,30 @@ def _parts(values: dict[str, list[Any]], field: str) -> list[str]:
 
 
 def _links(values: dict[str, list[Any]], limits: ReadLimits) -> list[Any]:
-    """Remove the links from *values* and return them, with their anchors and `rel` where these are clear."""
+    """Remove the links from *values* and return them, with anchors, `rel` and positions where these are clear."""
     names = ("links_url", "links_text", "links_nofollow")
     own = values.pop("outlinks", [])
-    if sum(len(str(value)) for value in chain(own, *(values.get(name, ()) for name in names))) > limits.link_text:
+    known = chain(names, (f"{landmark}_{name}" for landmark in _LANDMARKS for name in names))
+    if sum(len(str(value)) for value in chain(own, *(values.get(name, ()) for name in known))) > limits.link_text:
         raise OverLimit("link_text", f"its links have over {limits.link_text:,} characters")
     urls, anchors, nofollow = (_parts(values, name) for name in names)
     # An anchor may have in it what stands between anchors: then nobody knows to which link any of them belongs.
     rels = ["nofollow" if text == "True" else "" for text in nofollow]
     anchors, rels = (texts if len(texts) == len(urls) else [""] * len(urls) for texts in (anchors, rels))
-    links = [Link(url, " ".join(anchor.split()), rel) for url, anchor, rel in zip(urls, anchors, rels, strict=True)]
+    # Their anchors and `rel` are those of all links.
+    in_landmarks = {landmark: [_parts(values, f"{landmark}_{name}") for name in names] for landmark in _LANDMARKS}
+    within, counts = {landmark: Counter(parts[0]) for landmark, parts in in_landmarks.items()}, Counter(urls)
+    links = [
+        Link(url, " ".join(anchor.split()), rel, position=_position(url, counts[url], within))
+        for url, anchor, rel in zip(urls, anchors, rels, strict=True)
+    ]
     return links or [link for value in own for link in _converted("outlinks", value)]
+
+
+def _position(url: str, count: int, within: Mapping[str, Counter[str]]) -> str:
+    """Return the landmark that all *count* links to *url* are in; "" if none or only some of them are in one."""
+    landmark = next((name for name, urls in within.items() if urls[url]), "")
+    return landmark if landmark and within[landmark][url] == count else ""
 
 
 def _redirects(urls: list[str], reasons: list[str], page: Page) -> Iterator[Page]:
