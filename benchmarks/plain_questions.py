@@ -104,7 +104,7 @@ class PlainQuestions:
         found = [
             (cells[URL].decode(), anchor, cells[TITLE].decode())
             for _, cells in rows
-            for target, anchor, _ in json.loads(cells[LINKS])
+            for target, anchor, *_ in json.loads(cells[LINKS])
             if target == url
         ]
         return nsmallest(self._limit, found)
