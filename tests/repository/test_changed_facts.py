@@ -339,3 +339,20 @@ def test_what_a_304_after_an_error_says_stays_whenever_the_content_between_comes
     history = [(version.fetched_at, version.status, version.robots) for version in site.table.history(site.url("/a"))]
     assert history == [(ago(site, 10), 200, "noindex"), (ago(site, 20), 200, None), (ago(site, 30), 404, None)]
     assert site.table.get(site.url("/a")).robots == "noindex"
+
+
+@on_every_store
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 1, 3, 2), (1, 0, 3, 2)], ids=str)
+def test_a_304_takes_nothing_from_the_one_before_it_if_content_between_them_comes_late(site, order):
+    captures = (
+        page(site, 40, status=404),
+        page(site, 30, body=None, status=304, headers=NOINDEX),
+        page(site, 20),
+        page(site, 10, body=None, status=304),
+    )
+    for number in order:
+        site.store(captures[number])
+
+    newest = site.table.get(site.url("/a"))
+    assert (newest.robots, newest.changed_at, newest.fetched_at) == (None, ago(site, 20), ago(site, 10))
+    assert next(iter(site.table.history(site.url("/a")))).fetched_at == ago(site, 20)

@@ -147,7 +147,7 @@ def events_of(stored: Stored) -> list[Event]:
             before = brought(page)
             if repeated is not None and brought(repeated.capture)[:3] == before[:3]:
                 before = brought(repeated.capture)
-        elif is_newest and is_bare(page):
+        elif is_newest and note is None and is_bare(page):
             own = own_facts(page)
         if note:
             # It says what it repeats as well. Where it was put after content that HTML and headers say this of, it has
