@@ -1,4 +1,4 @@
-"""How much faster are writing and scanning with two region servers than with one, and is the client at its limit?"""
+"""How much faster are writing and scanning with three region servers than with one, and is the client at its limit?"""
 
 from __future__ import annotations
 
@@ -33,30 +33,30 @@ class Measured(NamedTuple):
 
 
 def run(setting: Setting) -> list[Result | LeftOut]:
-    """Write the corpus' pages and scan them, in turn into an HBase of two region servers and one of one."""
+    """Write the corpus' pages and scan them, in turn into an HBase of three region servers and one of one."""
     pages = corpus_pages(setting.warc_files)
     pages = pages[:300] if setting.quick else pages
     hosts = sorted({page.url.split("/")[2] for page in pages})
     with ExitStack() as stack:
         try:
-            one, two = (replace(setting, hbase=started(stack, servers)) for servers in (1, 2))
+            one, three = (replace(setting, hbase=started(stack, servers)) for servers in (1, 3))
         except NoHBase as exc:
-            return [LeftOut("two region servers", str(exc))]
+            return [LeftOut("three region servers", str(exc))]
         rounds = [
-            (_measured(two, pages, hosts), _measured(one, pages, hosts)) for _ in range(setting.pairs(ROUNDS) + 1)
+            (_measured(three, pages, hosts), _measured(one, pages, hosts)) for _ in range(setting.pairs(ROUNDS) + 1)
         ]
-    writes, scans = ([(two[part], one[part]) for two, one in rounds] for part in (0, 1))
+    writes, scans = ([(three[part], one[part]) for three, one in rounds] for part in (0, 1))
     return [_result("write", len(pages), writes), _result("scan", len(pages), scans)]
 
 
 def _result(what: str, pages: int, rounds: list[tuple[Measured, Measured]]) -> Result | LeftOut:
     cores = [median(side.cores for side in sides) for sides in zip(*rounds[1:], strict=True)]
     return compared(
-        f"{what}: {pages:,} pages with bodies, two region servers",
+        f"{what}: {pages:,} pages with bodies, three region servers",
         "one region server",
-        [(two.run, one.run) for two, one in rounds],
+        [(three.run, one.run) for three, one in rounds],
         target=None,
-        note=f"the client takes {cores[0]:.2f} of a core with two, {cores[1]:.2f} with one; "
+        note=f"the client takes {cores[0]:.2f} of a core with three, {cores[1]:.2f} with one; "
         "all processes share the machine's cores",
     )
 

@@ -49,7 +49,8 @@ def test_nothing_is_lost_or_wrong_under_simulated_faults():
         told.update(seeds=1, calls=found.calls, acknowledged=found.acknowledged)
         errors += found.errors
         answers += found.answers.total()
-        if injected.total() >= WANTED:
+        # The rarest kind comes once in some hundred faults, and not always among the first 600.
+        if injected.total() >= WANTED * (1 if injected.keys() == set(FAULTS) else 3):
             break
 
     took = time.monotonic() - began
