@@ -51,7 +51,7 @@ class Connection(H11Protocol):
     def __init__(self, *args: Any, limit: int, **options: Any) -> None:
         super().__init__(*args, **options)
         self._limit = limit
-        self.waits_since = inf
+        self.waits_since: float = inf
         """Since when it has waited for the head of a request; infinity while a request is answered."""
         self._has_begun = True
         self._unsent, self._read_at = 0, 0.0

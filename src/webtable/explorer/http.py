@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Generator, Hashable, Mapping
 
     from starlette.requests import Request
+    from starlette.responses import AsyncContentStream
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
@@ -214,7 +215,7 @@ class Outlet:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.ready: Final = asyncio.Event()
-        self.unsent = bytearray()
+        self.unsent: bytearray = bytearray()
         self._loop = loop
         self._lock = threading.Lock()
 
@@ -370,6 +371,8 @@ class LateResponse(StreamingResponse):
 
     def __init__(self, pieces: AsyncIterator[bytes], media_type: str, headers: Mapping[str, str] = {}) -> None:
         self._pieces = pieces
+        self.status_code: int
+        self.body_iterator: AsyncContentStream
         super().__init__(pieces, headers=headers, media_type=media_type)
 
     async def stream_response(self, send: Send) -> None:
@@ -378,7 +381,8 @@ class LateResponse(StreamingResponse):
             first = await anext(self._pieces, b"")
         except WebTableError as exc:
             refused = refusal(exc)
-            self.status_code, first = refused.status_code, bytes(refused.body)
+            first = bytes(refused.body)
+            self.status_code = refused.status_code
             self.headers["content-type"] = refused.headers["content-type"]
             del self.headers["content-disposition"]
 
