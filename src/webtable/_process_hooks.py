@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _imp
+import gc
 import os
 import signal
 import threading
@@ -121,3 +122,11 @@ def handling_signals(
     finally:
         for number, earlier in before.items():
             signal.signal(number, earlier)
+
+
+def collect_rarely() -> None:
+    """Let the garbage collector of a process of webtable's search for cycles after 20,000 new objects, not after 700.
+
+    Pages and cells are no cycles, and searching takes a twentieth of an ingest.
+    """
+    gc.set_threshold(20_000)

@@ -6,7 +6,6 @@ parent it ends as well: what it reads from its pipe is then at its end.
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import pickle
@@ -23,7 +22,7 @@ from importlib import import_module
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
-from webtable._process_hooks import ENDING, renew_after_fork
+from webtable._process_hooks import ENDING, collect_rarely, renew_after_fork
 from webtable.errors import WebTableError
 
 # multiprocessing is imported where it is used: most programs that load this module start no process.
@@ -99,18 +98,11 @@ class Child:
         self.pipe.close()
 
 
-RARELY = 20_000
-"""After how many new objects the garbage collector searches for cycles in processes of webtable's own, not after 700.
-
-Pages and cells are no cycles, and searching takes a twentieth of an ingest.
-"""
-
-
 def run(name: str, handle: int) -> None:
     """Be the child: call the function *name* with the pipe that is the file *handle*."""
     from multiprocessing.connection import Connection
 
-    gc.set_threshold(RARELY)
+    collect_rarely()
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
+from webtable._process_hooks import collect_rarely
 from webtable.cli import completion
 from webtable.cli.exit_codes import CommandGroup, note
 from webtable.cli.messages import examples
@@ -81,8 +82,7 @@ def options(
 
 def main() -> None:
     """Run the command line of this process."""
-    # As in the processes that it starts (`webtable._processes.RARELY`).
-    gc.set_threshold(20_000)
+    collect_rarely()
     # At exit the garbage collector would search everything that was imported for cycles: 25 ms of a `get`.
     atexit.register(gc.freeze)
     app(prog_name="webtable", args=sys.argv[1:])
