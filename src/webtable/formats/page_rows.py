@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 _LANDMARKS = ("nav", "header", "footer")
 """The elements whose links advertools has apart as well; first the one that is likeliest within another."""
+_LINK_COLUMNS = ("links_url", "links_text", "links_nofollow")
+"""The columns of links, of advertools; those of a landmark begin with its name."""
 _COLUMNS = {
     "url": "address",
     "fetched_at": "crawl_timestamp crawl_time",
@@ -59,10 +61,8 @@ _COLUMNS = {
     "protocol": "http_version",
     "server_address": "ip_address",
     "referrer": "first_parent_url",
-    "links_url": "",
-    "links_text": "",
-    "links_nofollow": "",
-    **{f"{landmark}_links_{part}": "" for landmark in _LANDMARKS for part in ("url", "text", "nofollow")},
+    **dict.fromkeys(_LINK_COLUMNS, ""),
+    **{f"{landmark}_{name}": "" for landmark in _LANDMARKS for name in _LINK_COLUMNS},
     "redirect_urls": "",
     "redirect_reasons": "",
 }
@@ -254,18 +254,19 @@ def _parts(values: dict[str, list[Any]], field: str) -> list[str]:
 
 def _links(values: dict[str, list[Any]], limits: ReadLimits) -> list[Any]:
     """Remove the links from *values* and return them, with anchors, `rel` and positions where these are clear."""
-    names = ("links_url", "links_text", "links_nofollow")
     own = values.pop("outlinks", [])
-    known = chain(names, (f"{landmark}_{name}" for landmark in _LANDMARKS for name in names))
+    known = chain(_LINK_COLUMNS, (f"{landmark}_{name}" for landmark in _LANDMARKS for name in _LINK_COLUMNS))
     if sum(len(str(value)) for value in chain(own, *(values.get(name, ()) for name in known))) > limits.link_text:
         raise OverLimit("link_text", f"its links have over {limits.link_text:,} characters")
-    urls, anchors, nofollow = (_parts(values, name) for name in names)
+    urls, anchors, nofollow = (_parts(values, name) for name in _LINK_COLUMNS)
     # An anchor may have in it what stands between anchors: then nobody knows to which link any of them belongs.
     rels = ["nofollow" if text == "True" else "" for text in nofollow]
     anchors, rels = (texts if len(texts) == len(urls) else [""] * len(urls) for texts in (anchors, rels))
     # Their anchors and `rel` are those of all links.
-    in_landmarks = {landmark: [_parts(values, f"{landmark}_{name}") for name in names] for landmark in _LANDMARKS}
-    within, counts = {landmark: Counter(parts[0]) for landmark, parts in in_landmarks.items()}, Counter(urls)
+    counts, within = Counter(urls), {}
+    for landmark in _LANDMARKS:
+        in_landmark, *_ = [_parts(values, f"{landmark}_{name}") for name in _LINK_COLUMNS]
+        within[landmark] = Counter(in_landmark)
     links = [
         Link(url, " ".join(anchor.split()), rel, position=_position(url, counts[url], within))
         for url, anchor, rel in zip(urls, anchors, rels, strict=True)
