@@ -3,18 +3,22 @@
     python -m benchmarks.scale crawl.db --pages 3000000 --results scale.jsonl
 
 It fills one table with bodies of 0.1 to 3 KB, or by --corpus with those of real pages. At 10,000, 30,000, 100,000 …
-pages it asks every question of `benchmarks.questions`, counts the links anew and walks through all rows. Each size is a
-line of the results, written when it is measured. Ended early, the same command goes on behind the last line.
+pages it asks every question of `benchmarks.questions`, counts the links anew and walks through all rows, which
+--walks-to leaves out of large tables. Each size is a line of the results, written when it is measured. Ended early, the
+same command goes on behind the last line.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import resource
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from datetime import datetime
+from functools import partial
 from itertools import count, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +37,7 @@ from webtable.testing.stores import counted_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from webtable import WebTable
 
@@ -51,7 +56,8 @@ class Size(msgspec.Struct, frozen=True):
     milliseconds of each, `walks` the seconds of what reads the whole table, or all that has changed. `memory_mb` is the
     most that the process has had so far. `calls` are those of one answer to each question, `bytes` what each table
     takes: pages of the file, or files of a container of `docker/hbase` (nothing is known of another HBase). `written`
-    is how many bytes the process has written for each page since the size before, to its files and connections.
+    is how many bytes the process has written for each page since the size before, to its files and connections; where
+    several `writers` stored the pages, memory and bytes of these are not counted.
     """
 
     pages: int
@@ -65,6 +71,7 @@ class Size(msgspec.Struct, frozen=True):
     calls: dict[str, int] = {}
     bytes: dict[str, int] = {}
     written: float = 0.0
+    writers: int = 1
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -76,11 +83,25 @@ def main(arguments: list[str] | None = None) -> int:
     done = known[-1].pages if known else 0
     new: dict[str, Any] = {} if done else {"create": True, "indexes": tuple(WEB_INDEXES), "regions": REGIONS}
     file = None if "://" in options.store else Path(options.store)
-    bodies = nullcontext(words) if options.corpus is None else real_bodies(sorted(options.corpus.glob("*.warc.gz")))
-    with bodies as body, webtable.open(options.store, **new) as table, options.results.open("ab") as results:
+    with (
+        _bodies(options.corpus) as body,
+        webtable.open(options.store, **new) as table,
+        ProcessPoolExecutor(options.writers, multiprocessing.get_context("spawn")) as processes,
+        options.results.open("ab") as results,
+    ):
+
+        def store(numbers: range) -> None:
+            if options.writers == 1:
+                _store(table, crawl, body, numbers)
+                return
+            apart = partial(_store_apart, options.store, crawl, options.corpus)
+            parts = [numbers[place :: options.writers] for place in range(options.writers)]
+            list(processes.map(apart, parts))
+
         for pages in sizes(options.pages):
             if pages > done:
-                size = measured(table, crawl, done, pages, file, body)
+                size = measured(table, crawl, range(done, pages), file, store, pages <= options.walks_to)
+                size = msgspec.structs.replace(size, writers=options.writers)
                 results.write(msgspec.json.encode(size) + b"\n")
                 results.flush()
                 print(msgspec.json.format(msgspec.json.encode(size), indent=1).decode(), flush=True)
@@ -103,29 +124,49 @@ def read(results: Path) -> list[Size]:
     return [msgspec.json.decode(line, type=Size) for line in lines]
 
 
-def measured(table: WebTable, crawl: Crawl, done: int, pages: int, file: Path | None, body: Body = words) -> Size:
-    """Store the pages from number *done* on, so that there are so many *pages*, and return what is measured then.
+def _bodies(corpus: Path | None) -> AbstractContextManager[Body]:
+    return nullcontext(words) if corpus is None else real_bodies(sorted(corpus.glob("*.warc.gz")))
 
-    *file* is where the table is, None for HBase. *body* gives that of a digest.
+
+def _store(table: WebTable, crawl: Crawl, body: Body, numbers: range) -> None:
+    with table.writer() as writer:
+        for number in numbers:
+            writer.put(with_body(crawl.page(number), body))
+
+
+def _store_apart(store: str, crawl: Crawl, corpus: Path | None, numbers: range) -> None:
+    with _bodies(corpus) as body, webtable.open(store) as table:
+        _store(table, crawl, body, numbers)
+
+
+def measured(
+    table: WebTable,
+    crawl: Crawl,
+    numbers: range,
+    file: Path | None,
+    store: Callable[[range], None],
+    with_walks: bool = True,
+) -> Size:
+    """Let *store* put the pages with these *numbers*, the last ones of the *table*, and return what is measured then.
+
+    *file* is where the table is, None for HBase. The walks are made only *with_walks*; without them inlinks stay
+    counted as at the size before.
     """
     before = _written()
-    with stopwatch() as storing, table.writer() as writer:
-        for number in range(done, pages):
-            writer.put(with_body(crawl.page(number), body))
-    written = (_written() - before) / (pages - done)
-    refreshing = _seconds(table.links.refresh)
+    with stopwatch() as storing:
+        store(numbers)
+    written = (_written() - before) / len(numbers)
+    walks = {"refresh_links": _seconds(table.links.refresh)} if with_walks else {}
     questions = {question.name: _percentiles(lambda: question.ours(table, crawl)) for question in QUESTIONS}  # noqa: B023
     calls = {question.name: _calls(table, crawl, question) for question in QUESTIONS}
-    walks = {
-        "refresh_links": refreshing,
-        "stats": _seconds(lambda: table.stats(webtable.ALL, by=("status",))),
-        "verify_index time": _seconds(lambda: table.indexes.verify("time")),
-    }
+    if with_walks:
+        walks["stats"] = _seconds(lambda: table.stats(webtable.ALL, by=("status",)))
+        walks["verify_index time"] = _seconds(lambda: table.indexes.verify("time"))
     return Size(
-        pages,
+        numbers.stop,
         crawl.count,
         crawl.end,
-        (pages - done) / storing.seconds,
+        len(numbers) / storing.seconds,
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         questions,
         walks,
@@ -187,6 +228,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__.splitlines()[0])
     parser.add_argument("store", help="a file, or hbase://host:port/table?thrift2=port; the table is left there")
     parser.add_argument("--pages", type=int, default=10_000_000, help="how many (default: 10,000,000)")
+    parser.add_argument("--writers", type=int, default=1, help="how many processes store pages (default: 1)")
+    parser.add_argument("--walks-to", type=int, default=sys.maxsize, metavar="PAGES", help="walk to this size only")
     parser.add_argument("--corpus", metavar="DIR", type=Path, help="take the bodies of these WARC files")
     parser.add_argument("--results", type=Path, default=Path("scale.jsonl"), help="where a line goes for each size")
     return parser.parse_args(arguments)

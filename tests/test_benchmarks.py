@@ -27,7 +27,6 @@ from benchmarks.questions import QUESTIONS
 from benchmarks.slow_link import BYTES_A_SECOND, ROUND_TRIP, slow_link
 
 import webtable
-from webtable.indexes import WEB_INDEXES
 
 
 @pytest.fixture(autouse=True)
@@ -229,18 +228,22 @@ def test_a_row_whose_sides_do_not_do_the_same_work_has_no_ratio(tmp_path):
 
 
 @pytest.mark.nightly
-def test_a_table_is_measured_as_it_grows(tmp_path, monkeypatch):
+@pytest.mark.parametrize("writers", [1, 2])
+def test_a_table_is_measured_as_it_grows(tmp_path, monkeypatch, writers):
     monkeypatch.setattr(scale, "ASKS", 1)
     monkeypatch.setattr(scale, "WARM_UP", 0)
-    crawl = Crawl(800, datetime.now(UTC))
-    file = tmp_path / "scale.db"
-    with webtable.open(str(file), create=True, indexes=list(WEB_INDEXES)) as table:
-        first, second = scale.measured(table, crawl, 0, 400, file), scale.measured(table, crawl, 400, 800, file)
+    monkeypatch.setattr(scale, "sizes", lambda most: [400, most])
+    file, results = tmp_path / "scale.db", tmp_path / "scale.jsonl"
 
+    scale.main([f"{file}", "--pages=800", f"--writers={writers}", "--walks-to=400", f"--results={results}"])
+
+    first, second = scale.read(results)
+    with webtable.open(str(file)) as table:
         assert (first.pages, second.pages, table.stats(webtable.ALL).pages) == (400, 800, 800)
     assert second.questions.keys() == second.calls.keys() == {question.name for question in QUESTIONS}
     assert all(first.bytes[what] <= size for what, size in second.bytes.items())
-    assert first.written > 1_000 or not scale.COUNTS.exists()
+    assert (set(first.walks), set(second.walks)) == ({"refresh_links", "stats", "verify_index time"}, set())
+    assert first.written > 1_000 or writers > 1 or not scale.COUNTS.exists()
 
 
 def test_bodies_of_real_pages_are_the_same_for_a_digest_and_no_others(tmp_path):
