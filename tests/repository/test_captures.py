@@ -15,6 +15,7 @@ from store_differences import on_every_store
 from webtable import Link, Page
 from webtable.errors import CellTooLarge, ExpiredCapture, FutureCapture, InvalidCapture, InvalidURL, WriteFailed
 from webtable.page.body import digest_of
+from webtable.repository.page_storage.codec import PageCodec
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell, Put, Wanted
 from webtable.testing import CountingStore
@@ -968,3 +969,18 @@ def test_a_version_of_its_own_is_stored_also_where_its_content_is_there_already(
     site.store(site.page(body=b"other", age=5))
     before = site.table.get(page.url, as_of=site.now - timedelta(seconds=7))
     assert (before.fetched_at, before.body) == (page.fetched_at, b"same")
+
+
+def test_as_of_a_moment_few_of_many_versions_are_decoded(monkeypatch):
+    url, start = "https://example.com/", datetime(2026, 1, 1, tzinfo=UTC)
+    decode, decoded = PageCodec.version, []
+    with webtable.open("memory:versions", create=True, versions=60) as table:
+        with table.writer() as writer:
+            for day in range(60):
+                writer.put(Page(url=url, body=b"%d" % day, fetched_at=start + timedelta(days=day)))
+        monkeypatch.setattr(PageCodec, "version", lambda *args: decoded.append(args) or decode(*args))
+
+        page = table.get(url, as_of=start + timedelta(days=30, hours=1))
+
+    assert page.body == b"30"
+    assert len(decoded) == 3  # this one, the one before it, and this one with its body

@@ -1030,8 +1030,8 @@ class _Check:
         rows = _in_full(source, [pair.row.key for pair in pairs])
         copies = _in_full(target, [pair.target_row for pair in pairs])
         for pair, row, copied in zip(pairs, rows, copies, strict=True):
-            there = {} if row is None else dict(versions_in(source, row))
-            here = {} if copied is None else dict(versions_in(target, copied))
+            there = dict(versions_in(source, row))
+            here = dict(versions_in(target, copied))
             kept = {moment for moment, _ in self._tables.kept(pair.there.versions)}
             if any(isinstance(version, DamagedRow) for version in there.values()):
                 self.counts["damaged"] += 1

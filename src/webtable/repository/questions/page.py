@@ -255,15 +255,22 @@ def validators(context: TableContext, url: str) -> dict[str, str]:
 
 
 def versions_in(
-    context: TableContext, row: Row, *, oldest_first: bool = False
+    context: TableContext, row: Row | None, *, oldest_first: bool = False, last: int | None = None
 ) -> Iterator[tuple[int, Page | DamagedRow]]:
-    """Yield the versions in *row*, each with its date in epoch milliseconds, or the error if it cannot be read."""
+    """Yield the versions in *row*, each with its date in epoch milliseconds, or the error if it cannot be read.
+
+    Those after the date *last* are left out.
+    """
+    if row is None:
+        return
     names = context.codec.columns
     bodies = {cell.timestamp: cell for cell in row.cells.get(names.body, ())}
     links = {cell.timestamp: cell for cell in row.cells.get(names.urls, ())}
     captures = row.cells.get(names.capture, ())
     for capture in reversed(captures) if oldest_first else captures:
         at = capture.timestamp
+        if last is not None and at > last:
+            continue
         try:
             yield at, context.codec.version(row, capture, bodies.get(at), links.get(at))
         except DamagedRow as exc:
@@ -272,19 +279,20 @@ def versions_in(
 
 def _as_of(context: TableContext, url: str, as_of: datetime, columns: Sequence[str] | None) -> Page | None:
     # By the list of versions, not a time range, in which HBase may also find versions that it is about to remove.
-    last = milliseconds(as_of)
-    versions = [(at, version) for at, version in _versions(context, url, (), None) if at <= last]
-    if not versions:
+    (row,) = _rows(context, [url], ())
+    same: list[tuple[int, Page | DamagedRow]] = []
+    for at, version in versions_in(context, row, last=milliseconds(as_of)):
+        if same and not _is_repeat(same[-1][1], version):
+            break
+        same.append((at, version))
+    if not same:
         return None
-    number = 1
-    while number < len(versions) and _is_repeat(versions[number - 1][1], versions[number][1]):
-        number += 1
     # The date is that of the first capture with the content, the body that of the last one which has it whole.
-    same = versions[:number]
     bodies = [at for at, version in same if isinstance(version, Page) and not version.truncated]
     first, at = same[-1], next(iter(bodies), same[0][0])
     wanted = EXTRA_COLUMNS if columns is None else fields_of(columns)
-    content = next((version for _, version in _versions(context, url, wanted, TimeRange(at, at + 1))), None)
+    (row,) = _rows(context, [url], wanted, TimeRange(at, at + 1))
+    content = next((version for _, version in versions_in(context, row)), None)
     if content is None or first[0] == at:
         return None if content is None else _readable(content)
     whole, page = _readable(content), _readable(first[1])
@@ -306,14 +314,6 @@ def _contents(context: TableContext, row: Row | None, columns: Sequence[str]) ->
             version = replace(version, body=version.body or newer.body, outlinks=version.outlinks or newer.outlinks)
         versions.append((at, version))
     return versions
-
-
-def _versions(
-    context: TableContext, url: str, columns: Sequence[str], times: TimeRange | None
-) -> Iterator[tuple[int, Page | DamagedRow]]:
-    (row,) = _rows(context, [url], columns, times)
-    if row is not None:
-        yield from versions_in(context, row)
 
 
 def _rows(
