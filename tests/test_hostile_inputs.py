@@ -48,7 +48,7 @@ def run_piece():
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the memory of a process is read from /proc")
-@pytest.mark.parametrize("name", [*some(list(FILES), 3), *some(list(PARQUET), 3)])
+@pytest.mark.parametrize("name", [*some(list(FILES), 5), *some(list(PARQUET), 5)])
 def test_a_file_below_1_mb_takes_no_more_than_500_mb_and_20_seconds(name, tmp_path, run_piece):
     made, counted_as = (FILES | PARQUET)[name]
     file = tmp_path / "hostile"

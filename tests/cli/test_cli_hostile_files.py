@@ -92,7 +92,7 @@ def exported(folder: Path, form: str, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("form", "bomb", "command"),
     [
-        *some([(form, bomb, command) for form, bombs in BOMBS.items() for bomb in bombs for command in COMMANDS], 7),
+        *some([(form, bomb, command) for form, bombs in BOMBS.items() for bomb in bombs for command in COMMANDS], 11),
         *some([("jsonl", bomb, "ingest") for bomb in INGESTED], 5),
     ],
 )

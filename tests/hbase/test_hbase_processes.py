@@ -191,7 +191,9 @@ def busy(store: HBaseStore, table: str) -> Iterator[list[BaseException]]:
 
 
 @pytest.mark.hbase
-@pytest.mark.parametrize(("start", "times"), [("fork", examples(by_day=4, by_night=20)), ("spawn", 2)])
+@pytest.mark.parametrize(
+    ("start", "times"), [("fork", examples(by_day=2, by_night=20)), pytest.param("spawn", 2, marks=pytest.mark.nightly)]
+)
 def test_children_read_and_write_while_the_parent_goes_on(hbase, gateways, with_thrift2, growing_pages, start, times):
     context = multiprocessing.get_context(start)
     ports = gateways[0], gateways[1] if with_thrift2 else None

@@ -23,6 +23,9 @@ HOSTS = ["example.com", "docs.example.com"]
 SETTINGS = RESPONSES | {"RETRY_ENABLED": False, "WEBTABLE_BUFFER_PAGES": 10, "CONCURRENT_REQUESTS": 4}
 APART = {"WEBTABLE_WRITER_PROCESS": True}
 here_and_apart = pytest.mark.parametrize("apart", [{}, APART], ids=["here", "apart"])
+apart_by_day = pytest.mark.parametrize(
+    "apart", [pytest.param(APART, id="apart"), pytest.param({}, id="here", marks=pytest.mark.nightly)]
+)
 ENDS = {"SIGTERM": [signal.SIGTERM], "SIGINT": [signal.SIGINT], "SIGINT twice": [signal.SIGINT, signal.SIGINT]}
 
 
@@ -66,7 +69,7 @@ def test_what_a_spider_was_given_is_stored_however_it_is_stopped(slow_site, craw
     assert seen <= stored_in(crawls)
 
 
-@here_and_apart
+@apart_by_day
 def test_a_stopped_crawl_is_resumed_from_its_job(slow_site, crawls_into, tmp_path, apart):
     settings = SETTINGS | apart | {"JOBDIR": str(tmp_path / "job")}
     first = cut_short(crawls_into, slow_site, [signal.SIGINT], settings)
@@ -81,7 +84,7 @@ def test_a_stopped_crawl_is_resumed_from_its_job(slow_site, crawls_into, tmp_pat
     assert len(slow_site.asked) > 200
 
 
-@here_and_apart
+@apart_by_day
 def test_a_killed_crawl_has_what_was_told_to_be_stored_and_goes_on_from_the_table(
     slow_site, crawls_into, tmp_path, apart
 ):
@@ -141,7 +144,7 @@ def asked_in_the_end(site):
     return count
 
 
-@here_and_apart
+@apart_by_day
 def test_the_engine_is_held_back_while_nothing_can_be_stored(slow_site, crawls, apart):
     settings = SETTINGS | apart | {"WEBTABLE_DEADLINE": 60, "SCRAPER_SLOT_MAX_ACTIVE_SIZE": 20_000}
     crawl = crawls.begin(slow_site, "site", [HOME], settings, hosts=HOSTS)
