@@ -98,12 +98,14 @@ site: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks.main_table
 
-# The growth of docs/scale.md: PAGES made-up pages into STORE, a file or a URL. Ended early, it goes on where it was.
+# The growth of docs/scale.md: PAGES made-up pages into STORE, a file or a URL, by WRITERS processes. Ended early, it goes
+# on where it was.
 PAGES ?= 10000000
 STORE ?= scale.db
 RESULTS ?= scale.jsonl
+WRITERS ?= 1
 scale: $(STAMP)
-	$(BIN)/python -m benchmarks.scale '$(STORE)' --pages $(PAGES) --results '$(RESULTS)'
+	$(BIN)/python -m benchmarks.scale '$(STORE)' --pages $(PAGES) --results '$(RESULTS)' --writers $(WRITERS)
 
 # What a release is made of, in build/release/dist: built of the commit that is checked out, the wheel twice, and tried in
 # fresh environments of each Python from 3.11 to 3.14 that is found, or of those that PYTHONS names (PYTHONS='3.12 3.13').

@@ -126,6 +126,19 @@ def test_of_a_large_table_without_counted_hosts_nothing_is_said_that_is_not_know
     assert re.findall(r'<a href="/site/(\d).example/">', hosts) == ["0", "1", "2", "3", "4", "5"]
 
 
+def test_all_captures_of_a_large_table_are_read_for_its_crawls_only_where_that_is_asked_for(serving, monkeypatch):
+    monkeypatch.setattr(counts, "MOST_COUNTED", 3)
+    with webtable.open("memory:captures", create=True) as table, serving(table) as client:
+        for number in range(6):
+            table.put(Page(url=f"https://{number}.example/", body=b"x"))
+        shown, asked = client.get("/storage").text, client.get("/q/crawls?site=all").text
+        whole = client.get("/storage.json").json()
+
+    assert '<a href="/q/crawls?site=all">Read all captures for its crawls</a>' in shown
+    assert ">6<" in asked
+    assert whole["crawls"][0]["captures"] == 6
+
+
 def test_counts_are_made_once_for_the_pages_that_follow_each_other(sample, serving):
     counting = CountingStore(sample.store)
     with serving(WebTable(counting, sample.table, sample.layout)) as client:

@@ -233,7 +233,12 @@ def storage(request: ViewRequest) -> View:
         yield PagePart("regions", lambda: _region_rows(request, regions, REGIONS), "Regions", about, look="bars")
         yield PagePart("doctor", lambda: _diagnosis(table), "The doctor", "Checks of the store and of the table.")
         about = "A crawl is a run of captures without a pause of over six hours."
-        yield PagePart("crawls", lambda: _crawls(request, table), "Crawls", about, look="timeline")
+        part = PagePart("crawls", lambda: _crawls(request, table), "Crawls", about, look="timeline")
+        if not request.is_file and not request.counts.of(ALL).is_whole:  # of ten million pages it takes ten minutes
+            links = [("Read all captures for its crawls", request.link("/q/crawls", site="all"))]
+            asking = Rows([column("question", of=itemgetter(0))], links, {"question": itemgetter(1)})
+            part = PagePart("crawls", lambda: asking, "Crawls", about, look="list")
+        yield part
 
     return View(request.table.name, parts, links=_tabs(request), tab="Storage")
 
