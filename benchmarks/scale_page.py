@@ -19,7 +19,12 @@ RESULTS = Path(__file__).with_name("results")
 DOCS = RESULTS.parents[1] / "docs"
 PICTURE = DOCS / "pictures" / "scale.png"
 PAGE = DOCS / "scale.md"
-STORES = {"SQLite": RESULTS / "scale-sqlite-memory.jsonl", "HBase": RESULTS / "scale-hbase.jsonl"}
+STORES = {
+    "SQLite": RESULTS / "scale-sqlite-memory.jsonl",
+    "HBase, gateways": RESULTS / "scale-hbase.jsonl",
+    "HBase, native": RESULTS / "scale-hbase-native.jsonl",
+}
+SMALL, GATEWAYS, LARGE = STORES
 ON_DISK = RESULTS / "scale-sqlite.jsonl"
 """Of a file on a disk; the one of `STORES` is in a file system in memory."""
 PEERS = RESULTS / "scale-peers.json"
@@ -34,9 +39,9 @@ _BEGIN, _END = "<!-- {} begins: made by benchmarks/scale_page.py -->", "<!-- {} 
 def tables() -> dict[str, str]:
     """Return the tables of the page by their names."""
     measured = {store: scale.read(file) for store, file in STORES.items()}
-    hbase = measured["HBase"]
+    hbase = measured[GATEWAYS]
     cost = model.PageCost.between(hbase[-2], hbase[-1])
-    others = {"SQLite, on a disk": scale.read(ON_DISK)[-1:], "HBase, bodies of real pages": scale.read(BODIES)[-1:]}
+    others = {"SQLite, on a disk": scale.read(ON_DISK)[-1:], "HBase, real bodies": scale.read(BODIES)[-1:]}
     return {
         "growth": "\n".join(_growth({store: _ends(sizes) for store, sizes in measured.items()} | others)),
         "questions": "\n".join(_questions(measured, scale_peers.read(PEERS))),
@@ -46,7 +51,7 @@ def tables() -> dict[str, str]:
 
 def _ends(sizes: Sequence[scale.Size]) -> list[scale.Size]:
     """Return the first size, a million pages and the last size."""
-    return [one for one in sizes if one in (sizes[0], sizes[-1]) or one.pages == MIDDLE]
+    return [size for size in sizes if size in (sizes[0], sizes[-1]) or size.pages == MIDDLE]
 
 
 def written(page: str, made: Mapping[str, str]) -> str:
@@ -67,22 +72,25 @@ def _growth(measured: Mapping[str, Sequence[scale.Size]]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|---|"
     walks = list(next(iter(measured.values()))[0].walks)
     for store, sizes in measured.items():
-        for one in sizes:
-            times = [f"{one.walks[name]:,.1f} s" if name in one.walks else "–" for name in walks]
-            page_bytes = f"{sum(one.bytes.values()) / one.pages:,.0f}"
-            cells = [store, f"{one.pages:,}", f"{one.pages_per_second:,.0f}", page_bytes, f"{one.regions}", *times]
-            yield f"| {' | '.join(cells)} | {one.memory_mb:.0f} MB |"
+        for size in sizes:
+            times = [f"{size.walks[name]:,.1f} s" if name in size.walks else "–" for name in walks]
+            page_bytes = f"{sum(size.bytes.values()) / size.pages:,.0f}"
+            cells = [store, f"{size.pages:,}", f"{size.pages_per_second:,.0f}", page_bytes, f"{size.regions}", *times]
+            cells.append(f"{size.memory_mb:.0f} MB" if size.writers == 1 else "–")  # not of the writers
+            yield f"| {' | '.join(cells)} |"
 
 
 def _questions(measured: Mapping[str, Sequence[scale.Size]], peers: scale_peers.FilterScans) -> Iterator[str]:
     """Yield the medians at the first and the last size, and the filter scan with how many times as fast ours is."""
-    columns = [(store, one) for store, sizes in measured.items() for one in (sizes[0], sizes[-1])]
-    (as_many,) = (one for one in measured["HBase"] if one.pages == peers.pages)
-    heads = [*(f"{store}, {one.pages:,}" for store, one in columns), "calls", f"filter scan, {peers.pages:,}"]
+    columns = [(store, size) for store in (SMALL, LARGE) for size in (measured[store][0], measured[store][-1])]
+    (as_many,) = (size for size in measured[GATEWAYS] if size.pages == peers.pages)
+    heads = [*(f"{store.partition(',')[0]}, {size.pages:,}" for store, size in columns)]
+    heads += ["calls", f"filter scan, {peers.pages:,}"]
     yield f"| question | {' | '.join(heads)} |"
     yield "|---" * (len(heads) + 1) + "|"
     for question, (median, _) in as_many.questions.items():
-        cells = [*(f"{one.questions[question][0]:,.1f}" for _, one in columns), f"{columns[-1][1].calls[question]:.0f}"]
+        cells = [f"{size.questions[question][0]:,.1f}" for _, size in columns]
+        cells.append(f"{columns[-1][1].calls[question]:.0f}")
         scan = peers.milliseconds.get(question)
         compared = f"{scan:,.0f}, {scan / median:,.0f}×" if scan else "–"
         yield f"| {question} | {' | '.join(cells)} | {compared} |"
@@ -91,20 +99,20 @@ def _questions(measured: Mapping[str, Sequence[scale.Size]], peers: scale_peers.
 def draw(file: Path) -> None:
     """Draw how long the questions take in tables of each size."""
     mpl.use("agg")
-    figure, panels = plt.subplots(1, len(STORES), figsize=(10, 4.2), sharey=True, layout="constrained")
+    figure, panels = plt.subplots(1, len(STORES), figsize=(12, 4.2), sharey=True, layout="constrained")
     for panel, (store, results) in zip(panels, STORES.items(), strict=True):
         _draw_questions(panel, scale.read(results))
-        panel.set_title(f"{store}: the first 20 results of 16 questions", loc="left", fontsize=10)
-    panels[0].set_ylabel("median, milliseconds")
+        panel.set_title(store, loc="left", fontsize=10)
+    panels[0].set_ylabel("the first 20 results, median, milliseconds")
     figure.savefig(file, dpi=120, metadata={"Software": None})
     plt.close(figure)
 
 
 def _draw_questions(axes: Axes, sizes: Sequence[scale.Size]) -> None:
-    pages = [one.pages for one in sizes]
+    pages = [size.pages for size in sizes]
     colors = iter(("tab:red", "tab:blue", "tab:green", "tab:purple"))
     for question in sorted(sizes[0].questions, key=NAMED.__contains__):
-        p50 = [one.questions[question][0] for one in sizes]
+        p50 = [size.questions[question][0] for size in sizes]
         if question in NAMED:
             axes.plot(pages, p50, color=next(colors), marker="o", markersize=3, label=question)
         else:
