@@ -42,7 +42,8 @@ JOB := $(filter $(JOBS),$(MARK))
 NEEDS_engines := -e '.[dask,ray]' distributed
 NEEDS_kerberos := gssapi
 NEEDS_spark := -e '.[spark]'
-# More processes than cores, which share one HBase: most tests wait for it. WORKERS=0 runs them in one, for a debugger.
+# More processes than cores, which share one HBase: tests wait for it, and for crawls. WORKERS=0 runs them in one, for a
+# debugger.
 WORKERS ?= 4
 PARALLEL := -n $(WORKERS) --dist worksteal
 # Thousands of tables are made in one session and dropped with the container. Each takes 0.6 MB of HBase's heap,
