@@ -6,7 +6,7 @@ import gc
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from statistics import median
@@ -36,12 +36,21 @@ class Spent(NamedTuple):
 def spending() -> Callable[[], Spent]:
     """Return a function that returns the seconds so far; all HBase processes of this machine are taken for its own.
 
-    Linux counts those of other processes in hundredths of a second.
+    Linux counts those of other processes in hundredths of a second. A process that has ended keeps what it had.
     """
+    seconds: dict[psutil.Process, float] = {}
+
+    def of(processes: list[psutil.Process]) -> float:
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):
+                times = process.cpu_times()
+                seconds[process] = float(times.user + times.system)
+        return sum(seconds.get(process, 0.0) for process in processes)
+
     java = [process for process in psutil.process_iter(["cmdline"]) if _HBASE in _command(process)]
     gateways = [process for process in java if "ThriftServer" in _command(process)]
     servers = [process for process in java if process not in gateways]
-    return lambda: Spent(_of_client(), sum(map(_seconds, gateways)), sum(map(_seconds, servers)))
+    return lambda: Spent(_of_client(), of(gateways), of(servers))
 
 
 _HBASE = "org.apache.hadoop.hbase"
@@ -54,11 +63,6 @@ def _of_client() -> float:
 
 def _command(process: psutil.Process) -> str:
     return " ".join(process.info["cmdline"] or [])
-
-
-def _seconds(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system)
 
 
 _spent: list[Spent] = []

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import socket
 import socketserver
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -22,7 +24,7 @@ from benchmarks.__main__ import NAMES, main
 from benchmarks.bodies import real_bodies
 from benchmarks.crawl import Crawl
 from benchmarks.drain import drain, relay
-from benchmarks.measuring import LeftOut, Result, Run, compare, compared, stopwatch
+from benchmarks.measuring import LeftOut, Result, Run, compare, compared, spending, stopwatch
 from benchmarks.questions import QUESTIONS
 from benchmarks.slow_link import BYTES_A_SECOND, ROUND_TRIP, slow_link
 
@@ -188,6 +190,21 @@ def test_the_main_table_is_not_made_of_a_try(capsys):
         main_table.main(["--quick"])
 
     assert "another file" in capsys.readouterr().err
+
+
+def test_an_hbase_that_ends_meanwhile_keeps_the_processor_time_it_had():
+    program = "'org.apache.hadoop.hbase'; sum(range(10_000_000)); print(); input()"
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", program], stdin=pipe, stdout=pipe) as server:
+        spending.cache_clear()
+        so_far = spending()
+        server.stdout.readline()
+        before = so_far()
+        server.communicate(b"\n")
+
+    assert before.hbase > 0
+    assert so_far().hbase >= before.hbase
+    spending.cache_clear()
 
 
 def test_a_comparison_counts_the_processor_time_within_stopwatches():
