@@ -40,6 +40,7 @@ def arrow() -> Any:
     with needed("pyarrow", "arrow"):
         import pyarrow
         import pyarrow.compute
+        import pyarrow.json
         import pyarrow.parquet
     return pyarrow
 
@@ -122,9 +123,9 @@ _IN_PARTS: dict[Type, Callable[[Any], Any]] = {
 }
 
 
-def parts_of(column: Column, urls: Iterable[str]) -> pa.Array:
+def parts_of(column: Column, urls: pa.Array) -> pa.Array:
     """Return the array of a *column* that is computed from the URL alone."""
-    return array_of(column, (column.of(SimpleNamespace(url=url)) for url in urls))
+    return array_of(column, (column.of(SimpleNamespace(url=url)) for url in urls.to_pylist()))
 
 
 def _next_piece(records: Iterator[Any]) -> list[Any]:

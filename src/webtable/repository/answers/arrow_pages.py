@@ -1,38 +1,37 @@
 """Arrow tables of pages: pages from the rows of data frames, and record batches from stored rows.
 
-Record batches are made directly from cells, without pages in between: of a row's metadata, a JSON object, only the
-members that the columns need are decoded, and dates are left to Arrow, which reads a whole column of texts in a tenth
-of the time. If a row has no right checksum, or cannot be decoded, the pages of its batch are made one by one.
+Record batches are made directly from cells, without pages in between. A row's metadata are one JSON object. The objects
+of many rows, each verified by its checksum, form lines of JSON, which pyarrow reads with a schema: a decoder that makes
+Python objects takes as much processor time, but holds the interpreter's lock, while the next rows are read in another
+thread. Missing members get their defaults. If the lines are not valid (a cell of another program may contain an end of
+line), the pages are made one by one.
 """
 
 from __future__ import annotations
 
 from contextlib import closing
-from functools import lru_cache
+from dataclasses import replace
 from itertools import islice
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol
 from zlib import crc32
 
 import msgspec
 
-from webtable._checksums import RIGHT, UNREADABLE
-from webtable.errors import FormatError, InvalidCapture, UnknownColumn
+from webtable._checksums import RIGHT
+from webtable.errors import InvalidCapture, UnknownColumn
 from webtable.page.json_lines import ATTRIBUTES, TIMES, WHOLE_NUMBERS, headers_in_row, time_in_row, whole_number
 from webtable.page.page import Page
 from webtable.page.parts import Link, meant
 from webtable.repository.answers.arrow import (
     BATCH_ROWS,
     UnreadableRow,
-    array_of,
     arrow,
     batch_of,
     parts_of,
     rows_of,
     schema_of,
-    type_of,
 )
-from webtable.repository.answers.columns import PAGES
+from webtable.repository.answers.columns import PAGES, URL
 from webtable.repository.answers.tabular import Tabular
 from webtable.repository.page_storage.state import GIVEN
 from webtable.repository.reading.read_ahead import ahead
@@ -206,41 +205,39 @@ class _Piece(msgspec.Struct):
         return batch_of([page for page in pages if page is not None], columns)
 
     def parsed(self, columns: Sequence[Column]) -> pa.RecordBatch | None:
-        """Return the batch of the members that *columns* need, or None unless each row is verified and has them."""
+        """Return the batch that pyarrow reads from the values, or None unless each is verified and a line of JSON."""
         if not (self.is_proven and self.cells):
             return None
         pa = arrow()
-        stored = tuple(column for column in columns if column.source == "stored")
-        try:
-            records = list(map(_decoder(stored), [value for _, _, value in self.cells]))
-            arrays = [
-                _array(column, map(attrgetter(column.name), records))
-                if column.source == "stored"
-                else parts_of(column, [record.url for record in records])
-                for column in columns
-            ]
-        except (*UNREADABLE, FormatError, pa.ArrowException):
+        # Each value must be one line, or pages would be read that nobody stored; JSON of webtable has no ends of lines.
+        lines = b"\n".join([value for _, _, value in self.cells])
+        if lines.count(b"\n") != len(self.cells) - 1:
             return None
+        stored = [column for column in columns if column.source == "stored"]
+        in_lines = stored if URL in stored else [URL, *stored]
+        needed = [replace(column, name=_STORED_AS[column.name]) for column in in_lines]
+        try:
+            table = pa.json.read_json(
+                pa.BufferReader(lines),
+                # One block, so that pyarrow returns one batch.
+                pa.json.ReadOptions(use_threads=False, block_size=len(lines) + 1),
+                pa.json.ParseOptions(explicit_schema=schema_of(needed), unexpected_field_behavior="ignore"),
+            )
+        except pa.ArrowException:
+            return None
+        urls = table["url"]
+        if table.num_rows != len(self.cells) or urls.null_count:
+            return None
+        arrays = [
+            parts_of(column, urls) if column.source == "url" else _filled(table[_STORED_AS[column.name]], column)
+            for column in columns
+        ]
         return pa.RecordBatch.from_arrays(arrays, schema=schema_of(columns))
 
 
-@lru_cache(maxsize=16)
-def _decoder(columns: Sequence[Column]) -> Callable[[bytes], Any]:
-    """Return a decoder of stored metadata to a struct of these *columns* and the URL, with dates as texts."""
-    types = {field.encode_name: field.type for field in msgspec.structs.fields(Page)}
-    fields: dict[str, tuple[str, Any, Any]] = {"url": ("url", str, msgspec.NODEFAULT)}
-    for column in columns:
-        if column.name != "url":
-            stored_as = _STORED_AS[column.name]
-            kind = str | None if column.type == "time" else types[stored_as]
-            fields[column.name] = (column.name, kind, msgspec.field(default=column.default, name=stored_as))
-    return msgspec.json.Decoder(msgspec.defstruct("Members", [*fields.values()], gc=False)).decode
-
-
-def _array(column: Column, values: Iterable[Any]) -> pa.Array:
-    if column.type == "time":
-        return arrow().array(list(values), arrow().string()).cast(type_of("time"))
-    return array_of(column, values)
+def _filled(values: pa.ChunkedArray, column: Column) -> pa.Array:
+    filled = values if column.default is None else values.fill_null(column.default)
+    return filled.combine_chunks()
 
 
 def _pieces(rows: Iterator[Row], column: bytes, limit: int) -> Iterator[_Piece]:
