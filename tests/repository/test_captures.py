@@ -984,3 +984,21 @@ def test_as_of_a_moment_few_of_many_versions_are_decoded(monkeypatch):
 
     assert page.body == b"30"
     assert len(decoded) == 3  # this one, the one before it, and this one with its body
+
+
+def test_a_difference_reads_the_bodies_of_two_of_many_versions(monkeypatch):
+    url, start = "https://example.com/", datetime(2026, 1, 1, tzinfo=UTC)
+    decode, bodies = PageCodec.version, []
+    with webtable.open("memory:versions", create=True, versions=60) as table:
+        with table.writer() as writer:
+            for day in range(60):
+                body = b"<title>%d</title>" % day
+                writer.put(Page(url=url, body=body, content_type="text/html", fetched_at=start + timedelta(days=day)))
+        monkeypatch.setattr(PageCodec, "version", lambda *args: bodies.append(args[3]) or decode(*args))
+
+        newest = table.diff(url)
+        between = table.diff(url, start + timedelta(days=3, hours=1), start + timedelta(days=7))
+
+    assert (newest.old.title, newest.new.title) == ("58", "59")
+    assert (between.old.title, between.new.title, between.old.body) == ("3", "7", b"<title>3</title>")
+    assert len([body for body in bodies if body is not None]) == 4

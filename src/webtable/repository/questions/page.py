@@ -224,12 +224,26 @@ def diff(context: TableContext, url: str, old: Moment | None, new: Moment | None
     from webtable.repository.questions.difference import difference  # it imports what only this needs
 
     first, last = moments(old=old, new=new).values()
-    versions = _contents(context, _rows(context, [url], EXTRA_COLUMNS)[0], EXTRA_COLUMNS)
-    after = [(at, version) for at, version in versions if last is None or at <= milliseconds(last)]
-    before = after[1:] if first is None else [(at, version) for at, version in versions if at <= milliseconds(first)]
+    # Without bodies, of which thousands may not fit into memory. EXTRA_COLUMNS: the content that is lost counts.
+    versions = _contents(context, _rows(context, [url], ())[0], EXTRA_COLUMNS)
+    after = [at for at, _ in versions if last is None or at <= milliseconds(last)]
+    before = after[1:] if first is None else [at for at, _ in versions if at <= milliseconds(first)]
     if not before or not after:
         return None
-    return difference(_readable(before[0][1]), _readable(after[0][1]))
+    return difference(_whole(context, url, versions, before[0]), _whole(context, url, versions, after[0]))
+
+
+def _whole(context: TableContext, url: str, versions: Sequence[tuple[int, Page | DamagedRow]], at: int) -> Page:
+    """Return the version of *url* with the date *at*, one of *versions* without bodies, with its content.
+
+    It is without content if it was deleted meanwhile. Raises `DamagedRow`.
+    """
+    dates = [date for date, _ in versions]
+    number = dates.index(at)
+    version = _readable(versions[number][1])
+    times = TimeRange(at, dates[number - 1]) if number else TimeRange(at)
+    (row,) = _rows(context, [url], EXTRA_COLUMNS, times)
+    return next((_readable(whole) for _, whole in _contents(context, row, EXTRA_COLUMNS)), version)
 
 
 def _readable(version: Page | DamagedRow) -> Page:
