@@ -315,12 +315,21 @@ def test_a_cell_of_another_program_with_an_end_of_line_is_one_row(web, change):
     assert len(rows) == 4
 
 
-@pytest.mark.parametrize("number", [b'"status_code":9223372036854775808', b'"status_code":99', b'"size":-1'])
-def test_a_number_that_no_page_has_is_one_damaged_row_of_a_table_and_of_a_listing(web, number):
+@pytest.mark.parametrize(
+    "member",
+    [
+        b'"status_code":9223372036854775808',
+        b'"status_code":1000',
+        b'"size":-1',
+        b'"title":"\xff"',
+        b'"changed_at":"0000-01-01T00:00:00Z"',
+    ],
+)
+def test_a_value_that_no_page_has_is_one_damaged_row_of_a_table_and_of_a_listing(web, member):
     url = web.url("/a")
-    cell = cell_of(web.table, url, PAGE)
-    stored = b'{"url":"%s","fetched_at":"2026-01-01T00:00:00Z",%s}' % (url.encode(), number)
-    write(web.table, web.table.table, web.table.key.encode(url), PAGE, cell.timestamp, stored)
+    cell, row = cell_of(web.table, url, PAGE), web.table.key.encode(url)
+    value = b'{"url":"%s","fetched_at":"2026-01-01T00:00:00Z",%s}' % (url.encode(), member)
+    write(web.table, web.table.table, row, PAGE, cell.timestamp, with_checksum(value, place(row, cell.timestamp)))
 
     for read in (list, lambda answer: answer.to_arrow().read_all().to_pylist(), lambda answer: list(answer.to_dicts())):
         answer = web.table.pages(web.site.domain)

@@ -4,7 +4,7 @@ Record batches are made directly from cells, without pages in between. A row's m
 of many rows, each verified by its checksum, form lines of JSON, which pyarrow reads with a schema: a decoder that makes
 Python objects takes as much processor time, but holds the interpreter's lock, while the next rows are read in another
 thread. Missing members get their defaults. If the lines are not valid (a cell of another program may contain an end of
-line), the pages are made one by one.
+line), or a value is none that a page can have, the pages are made one by one.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from zlib import crc32
 
 import msgspec
 
-from webtable._checksums import RIGHT
-from webtable.errors import InvalidCapture, UnknownColumn
+from webtable._checksums import RIGHT, UNREADABLE
+from webtable.errors import FormatError, InvalidCapture, UnknownColumn
 from webtable.page.json_lines import ATTRIBUTES, TIMES, WHOLE_NUMBERS, headers_in_row, time_in_row, whole_number
 from webtable.page.page import Page
 from webtable.page.parts import Link, meant
@@ -30,6 +30,7 @@ from webtable.repository.answers.arrow import (
     parts_of,
     rows_of,
     schema_of,
+    type_of,
 )
 from webtable.repository.answers.columns import PAGES, URL
 from webtable.repository.answers.tabular import Tabular
@@ -51,6 +52,7 @@ _MADE = set(PAGES.names).difference(GIVEN)
 _INDEX = "__index_level_"
 """The prefix of the columns that pandas makes of its index."""
 _STORED_AS = dict(zip(ATTRIBUTES, Page.__struct_encode_fields__, strict=True))
+_TYPES = {field.encode_name: field.type for field in msgspec.structs.fields(Page)}
 _RENAMED = {theirs: ours for ours, theirs in PAGES.renaming("commoncrawl").items()}
 
 
@@ -223,16 +225,29 @@ class _Piece(msgspec.Struct):
                 pa.json.ReadOptions(use_threads=False, block_size=len(lines) + 1),
                 pa.json.ParseOptions(explicit_schema=schema_of(needed), unexpected_field_behavior="ignore"),
             )
-        except pa.ArrowException:
+            urls = table["url"]
+            if table.num_rows != len(self.cells) or urls.null_count:
+                return None
+            _check(table)
+            arrays = [
+                parts_of(column, urls) if column.source == "url" else _filled(table[_STORED_AS[column.name]], column)
+                for column in columns
+            ]
+        except (*UNREADABLE, FormatError, pa.ArrowException):
             return None
-        urls = table["url"]
-        if table.num_rows != len(self.cells) or urls.null_count:
-            return None
-        arrays = [
-            parts_of(column, urls) if column.source == "url" else _filled(table[_STORED_AS[column.name]], column)
-            for column in columns
-        ]
         return pa.RecordBatch.from_arrays(arrays, schema=schema_of(columns))
+
+
+def _check(table: pa.Table) -> None:
+    """Raise `ValueError`, `OverflowError` or Arrow's exception if *table* has a value that no page can have.
+
+    Arrow reads texts that are not UTF-8, numbers without their limits, and years before the first.
+    """
+    table.validate(full=True)
+    for name, kind in _TYPES.items():
+        if name in table.column_names and table.schema.field(name).type in (type_of("int"), type_of("time")):
+            extremes = arrow().compute.min_max(table[name]).as_py().values()
+            msgspec.convert([value for value in extremes if value is not None], list[kind])  # type: ignore[valid-type]
 
 
 def _filled(values: pa.ChunkedArray, column: Column) -> pa.Array:
