@@ -14,6 +14,7 @@ from sites import Site
 import webtable
 from store_differences import on_every_store
 from webtable import ALL, Link, Page, WebTable, WriteFailed
+from webtable._checksums import place, with_checksum
 from webtable.errors import DamagedRow, HiddenByDelete, LayoutMismatch
 from webtable.indexes import page_id
 from webtable.repository.upkeep.queue import RecountQueue
@@ -559,3 +560,22 @@ def test_one_damaged_row_among_many_that_are_read_together_is_the_only_one_left_
 
     assert [page.url for page in answer] == web.urls(*paths[:70], *paths[71:])
     assert [one.url for one in answer.damaged] == [web.url(paths[70])]
+
+
+@pytest.mark.parametrize("member", [b'"last_modified":"%s"', b'"fetched_at":"%s"', b'"changed_at":"%s"'])
+def test_a_time_without_a_zone_is_one_damaged_row_that_no_walk_stops_at(member):
+    time = b"2026-01-01T00:00:00"
+    with webtable.open(f"memory:{uuid.uuid4()}", create=True) as table:
+        with table.writer() as writer:
+            writer.put_many(Page(url=f"https://example.com/{name}", title=name) for name in "abc")
+        url = "https://example.com/b"
+        cell, row = cell_of(table, url, PAGE), table.key.encode(url)
+        value = b'{"url":"%s","fetched_at":"%sZ",%s}' % (url.encode(), time, member % time)
+        write(table, table.table, row, PAGE, cell.timestamp, with_checksum(value, place(row, cell.timestamp)))
+
+        assert (len(list(table.pages(ALL))), table.stats(ALL).damaged, table.audit("example.com").damaged) == (2, 1, 1)
+        with pytest.raises(DamagedRow):
+            table.get(url, as_of="2020-01-01")
+        table.indexes.repair("time")
+        table.put(Page(url=url, title="again"))
+        assert table.get(url).title == "again"

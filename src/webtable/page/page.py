@@ -38,6 +38,7 @@ from webtable.page.parts import (
     NamedFields,
     Size,
     Status,
+    Time,
     WrongName,
 )
 from webtable.page.pixels import DESCRIPTION_SIZE, TITLE_SIZE, pixels
@@ -87,9 +88,9 @@ class Page(
 
     Can be given as any mapping or list of pairs, of text or bytes.
     """
-    fetched_at: datetime = msgspec.field(default_factory=clock.now)
+    fetched_at: Time = msgspec.field(default_factory=clock.now)
     """When it was fetched: with a timezone, kept to the millisecond. The default is now."""
-    last_modified: datetime | None = None
+    last_modified: Time | None = None
     etag: str | None = None
     digest: str | None = None
     """The digest of the whole body, as in `blake3:` and 64 hexadecimal digits; one without a name is SHA-256."""
@@ -143,24 +144,24 @@ class Page(
     """The protocol of the response by its ALPN ID, as in `http/1.1`, `h2` or `h3`."""
 
     # What a reader gets beside that. The fields with an underscore are read by `stored`.
-    first_seen: datetime | None = None
+    first_seen: Time | None = None
     """The date of the oldest capture ever stored of it; None where it was stored before this was kept."""
-    changed_at: datetime | None = None
+    changed_at: Time | None = None
     """The date of the first capture with the content that the page has now."""
     change_count: Size = 0
     """How many times a capture had other content than the one before it, in the order of their dates."""
-    _content_at: datetime | None = None
+    _content_at: Time | None = None
     has_body: bool = False
     """Whether a body is stored, which you get when you ask for the column `body`."""
     outlink_count: Size | None = None
     _only_self_links: bool = False
     _links_digest: str | None = None
-    _inlinks_at: datetime | None = None
-    _hints_at: datetime | None = None
+    _inlinks_at: Time | None = None
+    _hints_at: Time | None = None
     _similarity: str | None = None
     _html_facts: HTMLFacts | None = None
     _payload_digest: str | None = None
-    _repeats_at: datetime | None = None
+    _repeats_at: Time | None = None
     _unchanged: str | None = None
     _has_late: bool = False
     link_counts: LinkCounts | None = None

@@ -180,9 +180,11 @@ SHARED: tuple[SharedFact, ...] = get_args(SharedFact)
 
 
 # Bounds of what is decoded: another program may have stored anything. A value out of them makes its row, and no other,
-# a damaged one; columns of 64 bits could not hold it, nor a WARC file a status of four digits. 0 is no status.
+# a damaged one; columns of 64 bits could not hold it, nor a WARC file a status of four digits. 0 is no status. A time
+# without a zone cannot be compared with others.
 Status = Annotated[int, msgspec.Meta(ge=0, le=999)]
 Size = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class LinkCounts(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -197,7 +199,7 @@ class LinkCounts(msgspec.Struct, frozen=True, omit_defaults=True):
     external: int = 0
     self_links: int = 0
     """1 if the page links to itself, else 0."""
-    counted_at: datetime | None = None
+    counted_at: Time | None = None
 
     def __str__(self) -> str:
         own = ", and itself" if self.self_links else ""

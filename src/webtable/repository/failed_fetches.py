@@ -20,6 +20,7 @@ import msgspec
 from webtable._checksums import UNREADABLE
 from webtable._clock import clock, milliseconds, now_in_milliseconds
 from webtable.errors import InvalidArgument
+from webtable.page.parts import Time
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.listing import SITE, Listing, ListingOption
 from webtable.repository.arguments import checked_date, in_utc
@@ -66,10 +67,10 @@ class FailedFetch:
 
     url: str
     reason: str
-    failed_at: datetime
+    failed_at: Time
     attempts: int = 1
-    failing_since: datetime | None = None
-    retry_at: datetime | None = None
+    failing_since: Time | None = None
+    retry_at: Time | None = None
     detail: str | None = None
 
 

@@ -28,7 +28,7 @@ import msgspec
 
 from webtable.errors import IndexFailed, InvalidArgument
 from webtable.page.page import Page
-from webtable.page.parts import BAND
+from webtable.page.parts import BAND, Time
 from webtable.repository.page_storage.cells import JSONValue
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.rowkey.fields.domain import reversed_host
@@ -188,7 +188,7 @@ class HostCounts(msgspec.Struct, frozen=True):
 
     pages: int
     bytes: int
-    counted_at: datetime
+    counted_at: Time
 
 
 HOST_VALUES = JSONValue(HostCounts)

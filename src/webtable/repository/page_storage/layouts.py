@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from webtable._checksums import UNREADABLE
 from webtable._clock import CachedFor, clock, milliseconds, moment_of
 from webtable.errors import LayoutMismatch, StoreUnavailable, TableNotFound
-from webtable.page.parts import LinkCounts
+from webtable.page.parts import LinkCounts, Time
 from webtable.repository.page_storage.cells import JSONValue, checked_json
 from webtable.schema import LAYOUT_ROW, STATES_FAMILY, FamilySchema, Layout, meta_table, option_column
 from webtable.store import NewCell, Put, Row, Store, Wanted
@@ -173,7 +173,7 @@ _COUNTED_COLUMN = b"layout:counted"
 
 
 class _Mark(msgspec.Struct, frozen=True):
-    until: datetime
+    until: Time
 
 
 _MARKS = JSONValue(_Mark)

@@ -14,7 +14,7 @@ from webtable._clock import milliseconds
 from webtable.errors import DamagedRow
 from webtable.page.json_lines import ATTRIBUTES
 from webtable.page.page import STORED_NAMES, Page
-from webtable.page.parts import SAID, HTMLFacts, Size, Status
+from webtable.page.parts import SAID, HTMLFacts, Size, Status, Time
 
 
 class Capture(msgspec.Struct, frozen=True, omit_defaults=True, rename=STORED_NAMES):
@@ -29,7 +29,7 @@ class Capture(msgspec.Struct, frozen=True, omit_defaults=True, rename=STORED_NAM
     headers: Mapping[str, str] = {}
     charset: str | None = None
     etag: str | None = None
-    last_modified: datetime | None = None
+    last_modified: Time | None = None
     redirect_to: str | None = None
     canonical: str | None = None
     description: str | None = None
@@ -98,8 +98,8 @@ class Deleted(msgspec.Struct, frozen=True, omit_defaults=True):
     It is the value of the column that marks deletes.
     """
 
-    until: datetime
-    also: tuple[datetime, ...] = ()
+    until: Time
+    also: tuple[Time, ...] = ()
 
     def hides(self, fetched_at: datetime) -> bool:
         """Whether a capture of that date is hidden."""
