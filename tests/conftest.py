@@ -25,6 +25,7 @@ from nightly import NIGHTLY
 from store_differences import ADAPTERS
 from webtable import demo
 from webtable.demo import Sample, make_sample
+from webtable.schema import web
 from webtable.store import MAX_CELL, StoreURL
 from webtable.store.memory import MemoryStore
 from webtable.store.port import Store
@@ -48,6 +49,11 @@ collect_ignore_glob = ["conftest.py", "*/conftest.py"]
 IN_MEMORY = Path("/dev/shm")
 if IN_MEMORY.is_dir() and os.access(IN_MEMORY, os.W_OK) and shutil.disk_usage(IN_MEMORY).free > 4 << 30:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
+
+# To open four regions for each of seven indexes takes HBase longer than many a test. By night, and for tables that
+# commands make in processes of their own, they have four.
+if not NIGHTLY:
+    web.INDEX_REGIONS = 1
 
 JOBS = {"cluster", "engines", "kerberos", "spark", "versions"}
 """Marks of tests that need packages or servers of their own, and run only where they are asked for."""
