@@ -52,9 +52,6 @@ test nightly: export HBASE_HEAP ?= 6g
 test nightly: export THRIFT_HEAP ?= 512m
 # Half of the time of a Java that lives for minutes goes into its second compiler, which pays in hours.
 test nightly: export HBASE_JAVA_OPTIONS ?= -XX:TieredStopAtLevel=1
-# In a fresh clone pytest compiles the tests first, for 15 seconds. All processes would do so; now one does, while the
-# image is built.
-READ_TESTS = test -d tests/__pycache__ || $(BIN)/python -m pytest --collect-only -qq >/dev/null &
 ifeq ($(MARK),not hbase)
 test: export DOCKER_HOST = unix:///nonexistent.sock
 test: export WEBTABLE_HBASE_URL =
@@ -67,7 +64,7 @@ ifeq ($(JOB),kerberos)
 	command -v krb5-config >/dev/null || { apt-get update -q && apt-get install -q -y --no-install-recommends libkrb5-dev; }
 endif
 	$(if $(NEEDS_$(JOB)),$(PIP) $(NEEDS_$(JOB)))
-	$(READ_TESTS) $(BIN)/python tests/hbase_image.py && wait
+	$(BIN)/python tests/hbase_image.py
 	$(BIN)/python -m pytest $(if $(MARK),-m '$(MARK)') $(if $(JOB),-s,$(PARALLEL) --durations=25)
 
 # All of what `make test` tries a part of: every call that a writer can be killed at, every order of captures, large pages

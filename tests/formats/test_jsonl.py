@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from webtable.errors import FormatError
 from webtable.formats import ReadLimits, ReadReport, page_to_json, read_pages
+from webtable.page.json_lines import TIMES, values_of
 from webtable.page.page import Page, with_header_fields
 from webtable.page.parts import Link
 
@@ -112,6 +113,22 @@ def test_a_bad_line_is_named_by_its_number_and_skipped(line, reason):
     [damaged] = report.damaged
     assert (damaged.offset, damaged.unit) == (3, "line")
     assert reason in damaged.reason
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_a_time_without_a_zone_is_in_utc(name):
+    values = {
+        "url": "https://x.example/",
+        "body": "",
+        "fetched_at": "2026-03-01T10:20:30Z",
+        name: "2026-03-01T09:08:07",
+    }
+
+    (page,), report = read(json.dumps(values).encode())
+
+    assert page == read(json.dumps({**values, name: f"{values[name]}Z"}).encode())[0][0]
+    assert values_of(page, [name])[name] == datetime(2026, 3, 1, 9, 8, 7, tzinfo=UTC)
+    assert not report.damaged
 
 
 def test_unknown_fields_are_ignored_and_counted():

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import msgspec
 
+from webtable._clock import clock
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.errors import FormatError, InvalidArgument, InvalidURL
 from webtable.formats.arc import ARC_RECORD, FIRST_LINE, is_arc, read_arc
@@ -45,7 +46,7 @@ from webtable.page.facts import filled
 from webtable.page.headers import DEFAULT_TYPES
 from webtable.page.json_lines import ATTRIBUTES, TIMES, headers_in_row, page_with, time_in_row, values_of
 from webtable.page.methods import DEFAULT_METHODS, wanted_methods
-from webtable.page.page import Page, with_header_fields
+from webtable.page.page import STORED_NAMES, Page, with_header_fields
 from webtable.page.parts import Status  # noqa: TC001 - msgspec reads the annotation
 from webtable.repository.arguments import given_moment
 from webtable.rowkey import canonical_url
@@ -72,14 +73,25 @@ _FIRST_BYTES = 1 << 10
 _FIELDS = tuple(ATTRIBUTES)
 
 
-class _PageLine(Page, frozen=True, kw_only=True, rename={"body": "body_base64", "body_text": "body"}):
-    """A page as it is in a line: its body is text, or bytes under another name."""
+_IN_LINES = {**STORED_NAMES, "status": "status", "body": "body_base64", "body_text": "body"}
+
+
+class _PageLine(Page, frozen=True, kw_only=True, rename=_IN_LINES):
+    """A page as it is in a line: its body is text, or bytes under another name, and its times may lack a zone."""
 
     body: bytes | None = None
     body_text: str | None = None
     headers: Any = None
     # Declared here as well, for the field of a page has the name that is stored.
     status: Status = 200
+    fetched_at: datetime = msgspec.field(default_factory=clock.now)
+    last_modified: datetime | None = None
+    first_seen: datetime | None = None
+    changed_at: datetime | None = None
+    _content_at: datetime | None = None
+    _inlinks_at: datetime | None = None
+    _hints_at: datetime | None = None
+    _repeats_at: datetime | None = None
 
 
 class _Raw(msgspec.Struct):

@@ -435,11 +435,7 @@ def extra_fields(fields: Mapping[str, str]) -> dict[str, Any]:
         decoded = msgspec.structs.asdict(_decode_extra(value))
     except (ValueError, RecursionError) as exc:
         raise Damaged(f"its {FIELD} cannot be read: {exc}") from exc
-    extra = {name: value for name, value in decoded.items() if value is not UNSET}
-    for name in ("last_modified", "content_at", "repeats_at"):
-        if extra.get(name) is not None and extra[name].tzinfo is None:
-            raise Damaged(f"its {FIELD} has a {name} without a time zone")
-    return extra
+    return {name: value for name, value in decoded.items() if value is not UNSET}
 
 
 def reported_page(record: Record, source: str, report: ReadReport, options: WARCOptions) -> Page | None:
