@@ -971,33 +971,36 @@ def test_a_version_of_its_own_is_stored_also_where_its_content_is_there_already(
     assert (before.fetched_at, before.body) == (page.fetched_at, b"same")
 
 
-def test_as_of_a_moment_few_of_many_versions_are_decoded(monkeypatch):
-    url, start = "https://example.com/", datetime(2026, 1, 1, tzinfo=UTC)
-    decode, decoded = PageCodec.version, []
+FRONT, START = "https://example.com/", datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def sixty_days():
+    """A table with a version of `FRONT` of each of 60 days from `START` on, whose title is the number of its day."""
     with webtable.open("memory:versions", create=True, versions=60) as table:
         with table.writer() as writer:
             for day in range(60):
-                writer.put(Page(url=url, body=b"%d" % day, fetched_at=start + timedelta(days=day)))
-        monkeypatch.setattr(PageCodec, "version", lambda *args: decoded.append(args) or decode(*args))
+                html, at = b"<title>%d</title>" % day, START + timedelta(days=day)
+                writer.put(Page(url=FRONT, body=html, content_type="text/html", fetched_at=at))
+        yield table
 
-        page = table.get(url, as_of=start + timedelta(days=30, hours=1))
 
-    assert page.body == b"30"
+def test_as_of_a_moment_few_of_many_versions_are_decoded(sixty_days, monkeypatch):
+    decode, decoded = PageCodec.version, []
+    monkeypatch.setattr(PageCodec, "version", lambda *args: decoded.append(args) or decode(*args))
+
+    page = sixty_days.get(FRONT, as_of=START + timedelta(days=30, hours=1))
+
+    assert page.body == b"<title>30</title>"
     assert len(decoded) == 3  # this one, the one before it, and this one with its body
 
 
-def test_a_difference_reads_the_bodies_of_two_of_many_versions(monkeypatch):
-    url, start = "https://example.com/", datetime(2026, 1, 1, tzinfo=UTC)
+def test_a_difference_reads_the_bodies_of_two_of_many_versions(sixty_days, monkeypatch):
     decode, bodies = PageCodec.version, []
-    with webtable.open("memory:versions", create=True, versions=60) as table:
-        with table.writer() as writer:
-            for day in range(60):
-                body = b"<title>%d</title>" % day
-                writer.put(Page(url=url, body=body, content_type="text/html", fetched_at=start + timedelta(days=day)))
-        monkeypatch.setattr(PageCodec, "version", lambda *args: bodies.append(args[3]) or decode(*args))
+    monkeypatch.setattr(PageCodec, "version", lambda *args: bodies.append(args[3]) or decode(*args))
 
-        newest = table.diff(url)
-        between = table.diff(url, start + timedelta(days=3, hours=1), start + timedelta(days=7))
+    newest = sixty_days.diff(FRONT)
+    between = sixty_days.diff(FRONT, START + timedelta(days=3, hours=1), START + timedelta(days=7))
 
     assert (newest.old.title, newest.new.title) == ("58", "59")
     assert (between.old.title, between.new.title, between.old.body) == ("3", "7", b"<title>3</title>")
