@@ -244,10 +244,11 @@ def _check(table: pa.Table) -> None:
     Arrow reads texts that are not UTF-8, numbers without their limits, and years before the first.
     """
     table.validate(full=True)
-    for name, kind in _TYPES.items():
-        if name in table.column_names and table.schema.field(name).type in (type_of("int"), type_of("time")):
-            extremes = arrow().compute.min_max(table[name]).as_py().values()
-            msgspec.convert([value for value in extremes if value is not None], list[kind])  # type: ignore[valid-type]
+    limited = {type_of("int"), type_of("time")}
+    for field, values in zip(table.schema, table.columns, strict=True):
+        if field.type in limited:
+            for extreme in arrow().compute.min_max(values).as_py().values():
+                msgspec.convert(extreme, _TYPES[field.name] | None)
 
 
 def _filled(values: pa.ChunkedArray, column: Column) -> pa.Array:
